@@ -1,0 +1,177 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// ErrPeakTarget marks a peak delay that no number of rounds can keep.
+var ErrPeakTarget = errors.New("peak target cannot be met")
+
+// Migration is the cost model of moving state in N rounds. All its numbers are
+// meant to be measured on the running engine.
+type Migration struct {
+	StateBytes              int64         // S, to move in all
+	BandwidthBytesPerSecond float64       // b, of serialising, sending and installing together
+	SyncCost                time.Duration // c, fixed cost of a round; above 0
+	Utilisation             float64       // ρ = λ/μ of the waiting task, in [0, 1)
+	ArrivalPerSecond        float64       // λ of the whole instance
+	MovingShare             float64       // share of λ that goes to the moving groups, in [0, 1]
+	Groups                  int           // number of groups to move, the upper limit of N
+}
+
+// RoundPrediction is what the model expects of one N.
+type RoundPrediction struct {
+	Rounds     int
+	Peak       time.Duration // T = c + a/N, the longest wait of a record
+	Disruption time.Duration // T/(1−ρ), until one round's backlog is gone
+	Duration   time.Duration // N·T/(1−ρ), rounds one after the other, each drained
+	// DelayAll and DelayMoving are Σ excess delay, in record-seconds, when all
+	// records of the instance wait in a round, or only those of its groups.
+	DelayAllRecordSeconds    float64
+	DelayMovingRecordSeconds float64
+}
+
+// RoundChoice is a recommended number of rounds.
+type RoundChoice struct {
+	Rounds int
+	Ideal  float64 // before rounding and limits
+	Capped bool    // Rounds was limited by 1 or by the number of groups
+}
+
+// Transfer is a = S/b, the time to move everything without synchronisation.
+// Errors wrap ErrParameter.
+func (m Migration) Transfer() (time.Duration, error) {
+	if err := m.check(); err != nil {
+		return 0, err
+	}
+	return seconds(m.transfer()), nil
+}
+
+// Predict gives the model's expectation for the given number of rounds, from 1
+// to Groups. The delay of a round is the triangle of height T and base
+// T/(1−ρ): rate·T²/(2(1−ρ)). Errors wrap ErrParameter.
+func (m Migration) Predict(rounds int) (RoundPrediction, error) {
+	if err := m.check(); err != nil {
+		return RoundPrediction{}, err
+	}
+	if rounds < 1 || rounds > m.Groups {
+		return RoundPrediction{}, fmt.Errorf("%d rounds for %d groups: want 1 … %d: %w", rounds, m.Groups, m.Groups, ErrParameter)
+	}
+	n := float64(rounds)
+	t := m.SyncCost.Seconds() + m.transfer()/n
+	triangle := t * t / (2 * (1 - m.Utilisation))
+	return RoundPrediction{
+		Rounds:                   rounds,
+		Peak:                     seconds(t),
+		Disruption:               seconds(t / (1 - m.Utilisation)),
+		Duration:                 seconds(n * t / (1 - m.Utilisation)),
+		DelayAllRecordSeconds:    n * m.ArrivalPerSecond * triangle,
+		DelayMovingRecordSeconds: m.ArrivalPerSecond * m.MovingShare * triangle,
+	}, nil
+}
+
+// Sweep predicts N = 1, 2, 4, … and all groups. Errors wrap ErrParameter.
+func (m Migration) Sweep() ([]RoundPrediction, error) {
+	var out []RoundPrediction
+	for n := 1; ; n *= 2 {
+		p, err := m.Predict(min(n, m.Groups))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+		if n >= m.Groups {
+			return out, nil
+		}
+	}
+}
+
+// RoundsAllWait is the N with the least total delay when the whole instance
+// waits in each round: N·(c+a/N)² is least at N = a/c. Of the two integers
+// beside it the better is taken. Errors wrap ErrParameter.
+func (m Migration) RoundsAllWait() (RoundChoice, error) {
+	if err := m.check(); err != nil {
+		return RoundChoice{}, err
+	}
+	a, c := m.transfer(), m.SyncCost.Seconds()
+	return m.choose(a/c, func(n float64) float64 { t := c + a/n; return n * t * t }), nil
+}
+
+// RoundsMovingWait is the N that minimises
+// spikeWeight·T + durationWeight·N·T/(1−ρ) when only the moving groups wait:
+// N = √(w_s·a·(1−ρ)/(w_d·c)). Both weights have to be above 0. Errors wrap
+// ErrParameter.
+func (m Migration) RoundsMovingWait(spikeWeight, durationWeight float64) (RoundChoice, error) {
+	if err := m.check(); err != nil {
+		return RoundChoice{}, err
+	}
+	if !(spikeWeight > 0) || !(durationWeight > 0) || math.IsInf(spikeWeight+durationWeight, 1) {
+		return RoundChoice{}, fmt.Errorf("weights %v of spike and %v of duration: want both finite and above 0: %w", spikeWeight, durationWeight, ErrParameter)
+	}
+	a, c, idle := m.transfer(), m.SyncCost.Seconds(), 1-m.Utilisation
+	ideal := math.Sqrt(spikeWeight * a * idle / (durationWeight * c))
+	return m.choose(ideal, func(n float64) float64 {
+		t := c + a/n
+		return spikeWeight*t + durationWeight*n*t/idle
+	}), nil
+}
+
+// RoundsForPeak is the least N whose peak T does not exceed the limit:
+// N ≥ a/(L−c). It errors with ErrPeakTarget when the limit does not exceed c or
+// needs more rounds than there are groups, and names the lowest peak that can be
+// had; bad parameters wrap ErrParameter.
+func (m Migration) RoundsForPeak(limit time.Duration) (RoundChoice, error) {
+	if err := m.check(); err != nil {
+		return RoundChoice{}, err
+	}
+	a, c := m.transfer(), m.SyncCost.Seconds()
+	lowest := seconds(c + a/float64(m.Groups))
+	if limit <= m.SyncCost {
+		return RoundChoice{}, fmt.Errorf("peak %v: one round alone costs %v, want at least %v: %w", limit, m.SyncCost, lowest, ErrPeakTarget)
+	}
+	ideal := a / (limit.Seconds() - c)
+	// The tolerance keeps a target that is met exactly from costing a round.
+	n := max(1, math.Ceil(ideal*(1-1e-12)))
+	if n > float64(m.Groups) {
+		return RoundChoice{}, fmt.Errorf("peak %v: %.0f rounds needed but only %d groups move, want at least %v: %w", limit, n, m.Groups, lowest, ErrPeakTarget)
+	}
+	return RoundChoice{Rounds: int(n), Ideal: ideal, Capped: ideal < 1}, nil
+}
+
+func (m Migration) transfer() float64 { return float64(m.StateBytes) / m.BandwidthBytesPerSecond }
+
+// choose rounds the real optimum of a convex cost to the better integer within
+// 1 … Groups.
+func (m Migration) choose(ideal float64, cost func(n float64) float64) RoundChoice {
+	limit := float64(m.Groups)
+	c := RoundChoice{Ideal: ideal, Capped: ideal < 1 || ideal > limit}
+	low := min(max(math.Floor(ideal), 1), limit)
+	high := min(low+1, limit)
+	c.Rounds = int(low)
+	if cost(high) < cost(low) {
+		c.Rounds = int(high)
+	}
+	return c
+}
+
+func (m Migration) check() error {
+	switch {
+	case m.StateBytes < 0:
+		return fmt.Errorf("state of %d bytes: want 0 or more: %w", m.StateBytes, ErrParameter)
+	case !(m.BandwidthBytesPerSecond > 0) || math.IsInf(m.BandwidthBytesPerSecond, 1):
+		return fmt.Errorf("bandwidth of %v bytes per second: want a finite number above 0: %w", m.BandwidthBytesPerSecond, ErrParameter)
+	case m.SyncCost <= 0:
+		return fmt.Errorf("synchronisation cost %v: want above 0, as rounds that cost nothing have no best number: %w", m.SyncCost, ErrParameter)
+	case !(m.Utilisation >= 0 && m.Utilisation < 1):
+		return fmt.Errorf("utilisation %v: want 0 ≤ ρ < 1, since a task at capacity never drains: %w", m.Utilisation, ErrParameter)
+	case !(m.ArrivalPerSecond >= 0) || math.IsInf(m.ArrivalPerSecond, 1):
+		return fmt.Errorf("arrival rate %v per second: want a finite number of at least 0: %w", m.ArrivalPerSecond, ErrParameter)
+	case !(m.MovingShare >= 0 && m.MovingShare <= 1):
+		return fmt.Errorf("moving share %v: want 0 … 1: %w", m.MovingShare, ErrParameter)
+	case m.Groups < 1:
+		return fmt.Errorf("%d groups to move: want at least 1: %w", m.Groups, ErrParameter)
+	}
+	return nil
+}
