@@ -1,0 +1,332 @@
+package state
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// A chunk is a part of a key group on its way: a header, deleted keys, entries. All
+// numbers are little-endian.
+//
+//	0  kind (1 fixed-size values, 2 blobs)
+//	1  version
+//	2  flags: 1 = empty the group first
+//	3  zero
+//	4  key group (32 bits)
+//	8  value size in bytes (32 bits; 0 for blobs)
+//	12 number of deleted keys (32 bits)
+//	16 number of entries (32 bits)
+//	20 zero (32 bits)
+//	24 deleted keys (64 bits each), then entries
+//
+// An entry of a fixed-size store is its key (64 bits) and its value, padded with
+// zeros to a multiple of eight bytes; an entry of a blob store is its key, the length
+// of the value (32 bits) and the value.
+const (
+	chunkHeaderBytes = 24
+	chunkVersion     = 1
+	kindFixed        = 1
+	kindBlob         = 2
+	flagReplace      = 1
+)
+
+// ErrChunk is what every error of Install wraps: the chunk is damaged or belongs
+// to another group or kind of store. The store is unchanged then.
+var ErrChunk = errors.New("bad state chunk")
+
+// Next encodes the next part of the snapshot into dst[:0], growing it if it must.
+// The chunk has at most maxBytes bytes, unless a single entry is larger. Each
+// group gives at least one chunk, also an empty one, and last marks its last. When
+// nothing is left, done is true and there is no chunk. The groups come in the order of
+// Groups, each group's deletions before its entries: chunks of a group have to be
+// installed in order.
+func (snap *Snapshot) Next(dst []byte, maxBytes int) (chunk []byte, group uint32, last, done bool) {
+	if snap.part == len(snap.parts) {
+		return dst[:0], 0, false, true
+	}
+	p := &snap.parts[snap.part]
+	group = snap.groups[snap.part]
+	chunk = snap.header(dst[:0], p, group)
+	deleted, entries := 0, 0
+	for snap.deleted < len(p.deleted) && (deleted == 0 || len(chunk)+8 <= maxBytes) {
+		chunk = binary.LittleEndian.AppendUint64(chunk, p.deleted[snap.deleted].key)
+		snap.deleted++
+		deleted++
+	}
+	if snap.deleted == len(p.deleted) && snap.slab < p.end {
+		chunk, entries = snap.appendEntries(chunk, maxBytes, p, deleted > 0)
+	}
+	binary.LittleEndian.PutUint32(chunk[12:], uint32(deleted))
+	binary.LittleEndian.PutUint32(chunk[16:], uint32(entries))
+	snap.begun = true
+	last = snap.deleted == len(p.deleted) && snap.slab == p.end
+	if last {
+		snap.cursor = cursor{part: snap.part + 1}
+		snap.skip()
+	}
+	return chunk, group, last, false
+}
+
+// skip moves the cursor to the first entry of the current part.
+func (snap *Snapshot) skip() {
+	if snap.part < len(snap.parts) {
+		p := &snap.parts[snap.part]
+		snap.slab = p.first
+		if p.first < p.end {
+			snap.pos, _ = snap.run(&snap.slabs[p.first], 0)
+		}
+	}
+}
+
+// Rewind makes Next start again from the first group.
+func (snap *Snapshot) Rewind() {
+	snap.cursor = cursor{}
+	snap.skip()
+}
+
+// Prefer makes group the next one that Next begins, and reports whether it had not
+// been begun yet. A group under way is finished first.
+func (snap *Snapshot) Prefer(group uint32) bool {
+	next := snap.part
+	if snap.begun {
+		next++
+	}
+	if next >= len(snap.groups) {
+		return false
+	}
+	i := slices.Index(snap.groups[next:], group)
+	if i < 0 {
+		return false
+	}
+	p := snap.parts[next+i]
+	copy(snap.groups[next+1:], snap.groups[next:next+i])
+	copy(snap.parts[next+1:], snap.parts[next:next+i])
+	snap.groups[next], snap.parts[next] = group, p
+	if !snap.begun {
+		snap.skip()
+	}
+	return true
+}
+
+func (snap *Snapshot) header(dst []byte, p *part, group uint32) []byte {
+	var header [chunkHeaderBytes]byte
+	header[0], header[1] = snap.s.kind(), chunkVersion
+	if p.replace && !snap.begun {
+		header[2] = flagReplace
+	}
+	binary.LittleEndian.PutUint32(header[4:], group)
+	binary.LittleEndian.PutUint32(header[8:], uint32(snap.s.valueBytes))
+	return append(dst, header[:]...)
+}
+
+func (s *store) kind() byte {
+	if s.fixed {
+		return kindFixed
+	}
+	return kindBlob
+}
+
+// appendEntries adds entries from the cursor on while they fit; one always does,
+// unless the chunk has other content.
+func (snap *Snapshot) appendEntries(chunk []byte, maxBytes int, p *part, content bool) ([]byte, int) {
+	s, entries := snap.s, 0
+	for snap.slab < p.end {
+		view := &snap.slabs[snap.slab]
+		pos, run := snap.run(view, snap.pos)
+		if run == 0 {
+			if snap.slab++; snap.slab < p.end {
+				snap.pos, _ = snap.run(&snap.slabs[snap.slab], 0)
+			}
+			continue
+		}
+		count := 1
+		if !s.indirect {
+			count = min(run, max(0, maxBytes-len(chunk))/(s.stride*8))
+		} else if len(chunk)+s.entryBytes(view.words[pos*s.stride:], snap.vals) > maxBytes {
+			count = 0
+		}
+		if count == 0 {
+			if content || entries > 0 {
+				return chunk, entries
+			}
+			count = 1
+		}
+		if s.indirect {
+			chunk = s.appendIndirect(chunk, view.words[pos*s.stride:], snap.vals)
+		} else {
+			chunk = append(chunk, bytesOf(view.words[pos*s.stride:(pos+count)*s.stride])...)
+		}
+		snap.pos = pos + count
+		entries += count
+	}
+	return chunk, entries
+}
+
+// entryBytes is the encoded size of an indirect entry.
+func (s *store) entryBytes(entry []uint64, vals [][]byte) int {
+	if s.fixed {
+		return 8 + (s.valueBytes+7)&^7
+	}
+	return 12 + len(vals[entry[1]])
+}
+
+func (s *store) appendIndirect(chunk []byte, entry []uint64, vals [][]byte) []byte {
+	val := vals[entry[1]]
+	chunk = binary.LittleEndian.AppendUint64(chunk, entry[0])
+	if !s.fixed {
+		chunk = binary.LittleEndian.AppendUint32(chunk, uint32(len(val)))
+		return append(chunk, val...)
+	}
+	chunk = append(chunk, val...)
+	return append(chunk, make([]byte, -len(val)&7)...)
+}
+
+// chunkView is a chunk whose header and lengths have been checked.
+type chunkView struct {
+	replace         bool
+	deleted         []byte
+	entries         []byte
+	deletedN, count int
+}
+
+// parse checks the chunk against the store and the group.
+func (s *store) parse(group uint32, chunk []byte) (chunkView, error) {
+	var v chunkView
+	bad := func(format string, args ...any) (chunkView, error) {
+		return chunkView{}, fmt.Errorf("install chunk of key group %d: %w: %s", group, ErrChunk, fmt.Sprintf(format, args...))
+	}
+	if int(group) >= len(s.groups) {
+		return bad("the store has %d groups", len(s.groups))
+	}
+	if len(chunk) < chunkHeaderBytes {
+		return bad("%d bytes, a header has %d", len(chunk), chunkHeaderBytes)
+	}
+	le := binary.LittleEndian
+	if chunk[0] != s.kind() || chunk[1] != chunkVersion {
+		return bad("kind %d version %d, want kind %d version %d", chunk[0], chunk[1], s.kind(), chunkVersion)
+	}
+	if chunk[2]&^flagReplace != 0 || chunk[3] != 0 || le.Uint32(chunk[20:]) != 0 {
+		return bad("unknown flags or non-zero reserved bytes")
+	}
+	if got := le.Uint32(chunk[4:]); got != group {
+		return bad("it holds key group %d", got)
+	}
+	if got := le.Uint32(chunk[8:]); int64(got) != int64(s.valueBytes) {
+		return bad("values of %d bytes, the store has %d", got, s.valueBytes)
+	}
+	v.replace = chunk[2]&flagReplace != 0
+	v.deletedN, v.count = int(le.Uint32(chunk[12:])), int(le.Uint32(chunk[16:]))
+	body := chunk[chunkHeaderBytes:]
+	if len(body)/8 < v.deletedN {
+		return bad("%d deleted keys in %d bytes", v.deletedN, len(body))
+	}
+	v.deleted, v.entries = body[:8*v.deletedN], body[8*v.deletedN:]
+	if problem := s.checkEntries(v.entries, v.count); problem != "" {
+		return bad("%s", problem)
+	}
+	return v, nil
+}
+
+// checkEntries says what is wrong with count encoded entries, or nothing.
+func (s *store) checkEntries(data []byte, count int) string {
+	if !s.fixed {
+		for i := range count {
+			if len(data) < 12 {
+				return fmt.Sprintf("entry %d of %d is cut off", i, count)
+			}
+			size := int(binary.LittleEndian.Uint32(data[8:]))
+			if len(data)-12 < size {
+				return fmt.Sprintf("entry %d of %d: value of %d bytes, %d left", i, count, size, len(data)-12)
+			}
+			data = data[12+size:]
+		}
+		if len(data) > 0 {
+			return fmt.Sprintf("%d bytes after the last entry", len(data))
+		}
+		return ""
+	}
+	size := 8 + (s.valueBytes+7)&^7
+	if len(data)/size != count || len(data)%size != 0 {
+		return fmt.Sprintf("%d entries of %d bytes in %d bytes", count, size, len(data))
+	}
+	if padding := -s.valueBytes & 7; padding > 0 {
+		for i := range count {
+			for _, b := range data[(i+1)*size-padding : (i+1)*size] {
+				if b != 0 {
+					return fmt.Sprintf("entry %d: non-zero padding", i)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// Install applies a chunk from Next of a store of the same kind: the first chunk
+// of a whole group empties the group, then deletions, then entries, which replace those
+// present. The chunk is not kept. Errors wrap ErrChunk and leave the heap unchanged.
+func (h *Heap) Install(group uint32, chunk []byte) error {
+	v, err := h.parse(group, chunk)
+	if err != nil {
+		return err
+	}
+	g := h.prepare(group, v)
+	if h.indirect {
+		size := 8 + (h.valueBytes+7)&^7
+		for e := v.entries; len(e) > 0; e = e[size:] {
+			val, _ := h.Ref(group, binary.LittleEndian.Uint64(e))
+			copy(val, e[8:])
+		}
+		return nil
+	}
+	h.installInline(g, v)
+	return nil
+}
+
+// installInline upserts entries as words.
+func (h *Heap) installInline(g *keyGroup, v chunkView) {
+	size := h.stride * 8
+	added := 0
+	for e := v.entries; len(e) >= size; e = e[size:] {
+		t, pos, fresh := h.upsert(g, binary.LittleEndian.Uint64(e))
+		if fresh {
+			added++
+		}
+		dst := t.words[pos*h.stride+1 : (pos+1)*h.stride]
+		if len(dst) == 1 {
+			dst[0] = binary.LittleEndian.Uint64(e[8:])
+		} else {
+			copy(bytesOf(dst), e[8:size])
+		}
+	}
+	g.bytes += int64(added * (8 + h.valueBytes))
+}
+
+// Install applies a chunk from Next of a Blob, as Heap.Install does. Values are
+// copied.
+func (b *Blob) Install(group uint32, chunk []byte) error {
+	v, err := b.parse(group, chunk)
+	if err != nil {
+		return err
+	}
+	b.prepare(group, v)
+	for e := v.entries; len(e) > 0; {
+		size := int(binary.LittleEndian.Uint32(e[8:]))
+		b.Put(group, binary.LittleEndian.Uint64(e), slices.Clone(e[12:12+size]))
+		e = e[12+size:]
+	}
+	return nil
+}
+
+// prepare empties the group if the chunk says so and applies its deletions.
+func (s *store) prepare(group uint32, v chunkView) *keyGroup {
+	g := &s.groups[group]
+	if v.replace {
+		s.drop(g)
+	}
+	for d := v.deleted; len(d) > 0; d = d[8:] {
+		s.remove(g, binary.LittleEndian.Uint64(d))
+	}
+	return g
+}

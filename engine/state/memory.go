@@ -1,0 +1,108 @@
+package state
+
+// slab returns a slab for the given number of entries, from the free list if it
+// has one. Its content is arbitrary: upsert clears each new entry.
+func (s *store) slab(entries int) []uint64 {
+	words := entries * s.stride
+	for i := len(s.slabFree) - 1; i >= 0; i-- {
+		if slab := s.slabFree[i]; len(slab) == words {
+			last := len(s.slabFree) - 1
+			s.slabFree[i], s.slabFree[last] = s.slabFree[last], nil
+			s.slabFree = s.slabFree[:last]
+			s.freeBytes -= words * 8
+			return slab
+		}
+	}
+	return make([]uint64, words)
+}
+
+// keepSlab puts a slab that no snapshot reads on the free list.
+func (s *store) keepSlab(words []uint64) {
+	if size := len(words) * 8; size >= recycleBytes && s.freeBytes+size <= maxFreeBytes {
+		s.slabFree = append(s.slabFree, words)
+		s.freeBytes += size
+	}
+}
+
+// giveUp parts with a slab that snapshots may still read.
+func (s *store) giveUp(words []uint64) {
+	if len(words)*8 < recycleBytes {
+		return // the collector takes it once no snapshot holds it
+	}
+	if len(s.live) == 0 {
+		s.keepSlab(words)
+		return
+	}
+	s.slabPending = append(s.slabPending, pendingSlab{words, s.epoch})
+}
+
+// newVal stores v under a free number.
+func (s *store) newVal(v []byte) uint32 {
+	if last := len(s.valFree) - 1; last >= 0 {
+		i := s.valFree[last]
+		s.valFree = s.valFree[:last]
+		s.vals[i], s.valStamp[i] = v, s.epoch
+		return i
+	}
+	s.vals = append(s.vals, v)
+	s.valStamp = append(s.valStamp, s.epoch)
+	return uint32(len(s.vals) - 1)
+}
+
+// freeVal takes the value out of the group; its number is free for reuse when no
+// snapshot can refer to it.
+func (s *store) freeVal(g *keyGroup, val uint32) {
+	g.bytes -= int64(8 + len(s.vals[val]))
+	s.retireVal(val)
+}
+
+func (s *store) retireVal(val uint32) {
+	if len(s.live) == 0 {
+		s.recycleVal(val)
+		return
+	}
+	s.valPending = append(s.valPending, pendingVal{val, s.epoch})
+}
+
+func (s *store) recycleVal(val uint32) {
+	if buf := s.vals[val]; s.fixed && len(buf) >= recycleBytes && s.freeBytes+len(buf) <= maxFreeBytes {
+		s.bufFree = append(s.bufFree, buf)
+		s.freeBytes += len(buf)
+	}
+	s.vals[val] = nil
+	s.valFree = append(s.valFree, val)
+}
+
+// buffer returns memory for one indirect value of a fixed-size store, with
+// arbitrary content.
+func (s *store) buffer() []byte {
+	if last := len(s.bufFree) - 1; last >= 0 {
+		buf := s.bufFree[last]
+		s.bufFree[last] = nil
+		s.bufFree = s.bufFree[:last]
+		s.freeBytes -= len(buf)
+		return buf
+	}
+	return bytesOf(make([]uint64, (s.valueBytes+7)/8))[:s.valueBytes:s.valueBytes]
+}
+
+// reclaim recycles what no live snapshot can read any more: memory given up at
+// epoch e is read only by snapshots cut before e.
+func (s *store) reclaim() {
+	oldest := s.epoch
+	for _, snap := range s.live {
+		oldest = min(oldest, snap.epoch)
+	}
+	i := 0
+	for ; i < len(s.valPending) && s.valPending[i].epoch <= oldest; i++ {
+		s.recycleVal(s.valPending[i].val)
+	}
+	s.valPending = s.valPending[:copy(s.valPending, s.valPending[i:])]
+	i = 0
+	for ; i < len(s.slabPending) && s.slabPending[i].epoch <= oldest; i++ {
+		s.keepSlab(s.slabPending[i].words)
+	}
+	rest := copy(s.slabPending, s.slabPending[i:])
+	clear(s.slabPending[rest:])
+	s.slabPending = s.slabPending[:rest]
+}

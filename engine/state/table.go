@@ -1,0 +1,161 @@
+package state
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+const (
+	// maxTableEntries keeps positions within 12 bits, which leaves at least
+	// four bits of a 16-bit index slot to the hash tag.
+	maxTableEntries = 3072
+	maxSlabBytes    = 64 << 10
+	minTableEntries = 8
+	// maxDirectoryDepth bounds a group's directory at 2^28 pointers; only keys
+	// chosen to collide could need more.
+	maxDirectoryDepth = 28
+)
+
+// hashKey spreads a key over 64 bits by a folded 64×64→128 bit multiplication.
+// It is independent of the routing hash on purpose: all keys of a group share
+// bits of that one.
+func hashKey(key uint64) uint64 {
+	hi, lo := bits.Mul64(key^0x9ae16a3b2f90404f, 0xd6e8feb86659fd93)
+	return hi ^ lo
+}
+
+// table is a dense slab of entries and the index over it.
+type table struct {
+	// words holds n entries of stride words each (key first); its length is
+	// the capacity. Private to the owner if stamp is the current epoch.
+	words []uint64
+	// index is a linear-probing table of slots: 0 is empty, otherwise the low
+	// posBits bits are position+1 and the bits above them are a hash tag.
+	index []uint16
+	// blocks holds for each block of entries the epoch of its last tracked write.
+	blocks  []uint32
+	n       int
+	stamp   uint32 // epoch of the last write
+	posMask uint16 // len(index)-1
+	depth   uint8  // number of leading hash bits that all entries share
+}
+
+// find returns the position of key, or -1.
+func (t *table) find(hash, key uint64, stride int) int {
+	mask := uint64(t.posMask)
+	tag := uint16(hash>>32) &^ t.posMask
+	for i := hash & mask; ; i = (i + 1) & mask {
+		slot := t.index[i]
+		if slot == 0 {
+			return -1
+		}
+		if slot&^t.posMask == tag {
+			pos := int(slot&t.posMask) - 1
+			if t.words[pos*stride] == key {
+				return pos
+			}
+		}
+	}
+}
+
+// link adds position pos under hash to the index, which must have a free slot.
+func (t *table) link(hash uint64, pos int) {
+	mask := uint64(t.posMask)
+	i := hash & mask
+	for t.index[i] != 0 {
+		i = (i + 1) & mask
+	}
+	t.index[i] = uint16(hash>>32)&^t.posMask | uint16(pos+1)
+}
+
+// slotOf returns the index slot that points to pos, whose hash is given.
+func (t *table) slotOf(hash uint64, pos int) uint64 {
+	mask := uint64(t.posMask)
+	i := hash & mask
+	for t.index[i]&t.posMask != uint16(pos+1) {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+// unlink empties slot i and moves later entries of its run back, so that no
+// tombstones are needed.
+func (t *table) unlink(i uint64, stride int) {
+	mask := uint64(t.posMask)
+	j := i
+	for {
+		j = (j + 1) & mask
+		slot := t.index[j]
+		if slot == 0 {
+			break
+		}
+		home := hashKey(t.words[(int(slot&t.posMask)-1)*stride]) & mask
+		if (j-home)&mask >= (j-i)&mask {
+			t.index[i] = slot
+			i = j
+		}
+	}
+	t.index[i] = 0
+}
+
+// remove deletes the entry at pos by moving the last one into its place. The
+// slab must be writable.
+func (t *table) remove(hash uint64, pos, stride int) {
+	t.unlink(t.slotOf(hash, pos), stride)
+	last := t.n - 1
+	if pos != last {
+		moved := t.words[last*stride : (last+1)*stride]
+		h := hashKey(moved[0])
+		slot := t.slotOf(h, last)
+		copy(t.words[pos*stride:], moved)
+		t.index[slot] = t.index[slot]&^t.posMask | uint16(pos+1)
+	}
+	t.n = last
+}
+
+// reindex replaces the index by one that has room for entries, and fills it.
+func (t *table) reindex(entries, stride int) {
+	size := indexSize(entries)
+	if size == len(t.index) {
+		clear(t.index)
+	} else {
+		t.index = make([]uint16, size)
+	}
+	t.posMask = uint16(size - 1)
+	for pos, w := 0, 0; pos < t.n; pos, w = pos+1, w+stride {
+		t.link(hashKey(t.words[w]), pos)
+	}
+}
+
+// indexSize returns the number of slots for entries at a load of at most 3/4.
+func indexSize(entries int) int {
+	need := (entries*4 + 2) / 3
+	size := 2 * minTableEntries
+	for size < need {
+		size *= 2
+	}
+	return size
+}
+
+// nextCapacity returns the next slab size in entries: steps of 3/2 and 4/3 in turn,
+// so that at most a third of a slab is unused.
+func nextCapacity(entries, limit int) int {
+	next := minTableEntries
+	for next <= entries {
+		if next&(next-1) == 0 {
+			next += next / 2
+		} else {
+			next += next / 3
+		}
+	}
+	return min(next, limit)
+}
+
+// bytesOf views words as bytes. Stores run on little-endian machines only (see
+// NewHeap), so the view is the chunk encoding.
+func bytesOf(words []uint64) []byte {
+	if len(words) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
+}
