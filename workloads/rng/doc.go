@@ -1,0 +1,8 @@
+// Package rng is the dice cupboard: stateless random numbers addressed by
+// (seed, index), so that any record can be drawn without drawing those before it.
+//
+// All functions are pure and safe for concurrent use. They are not for
+// cryptography.
+//
+// May import: standard library (math, math/bits).
+package rng
