@@ -49,42 +49,30 @@ func (snap *Snapshot) Next(dst []byte, maxBytes int) (chunk []byte, group uint32
 	p := &snap.parts[snap.part]
 	group = snap.groups[snap.part]
 	chunk = snap.header(dst[:0], p, group)
+	if !snap.begun {
+		snap.seek(p)
+		snap.begun = true
+	}
 	deleted, entries := 0, 0
 	for snap.deleted < len(p.deleted) && (deleted == 0 || len(chunk)+8 <= maxBytes) {
 		chunk = binary.LittleEndian.AppendUint64(chunk, p.deleted[snap.deleted].key)
 		snap.deleted++
 		deleted++
 	}
-	if snap.deleted == len(p.deleted) && snap.slab < p.end {
+	if snap.deleted == len(p.deleted) {
 		chunk, entries = snap.appendEntries(chunk, maxBytes, p, deleted > 0)
 	}
 	binary.LittleEndian.PutUint32(chunk[12:], uint32(deleted))
 	binary.LittleEndian.PutUint32(chunk[16:], uint32(entries))
-	snap.begun = true
-	last = snap.deleted == len(p.deleted) && snap.slab == p.end
+	last = snap.deleted == len(p.deleted) && snap.dir == len(p.dir)
 	if last {
 		snap.cursor = cursor{part: snap.part + 1}
-		snap.skip()
 	}
 	return chunk, group, last, false
 }
 
-// skip moves the cursor to the first entry of the current part.
-func (snap *Snapshot) skip() {
-	if snap.part < len(snap.parts) {
-		p := &snap.parts[snap.part]
-		snap.slab = p.first
-		if p.first < p.end {
-			snap.pos, _ = snap.run(&snap.slabs[p.first], 0)
-		}
-	}
-}
-
 // Rewind makes Next start again from the first group.
-func (snap *Snapshot) Rewind() {
-	snap.cursor = cursor{}
-	snap.skip()
-}
+func (snap *Snapshot) Rewind() { snap.cursor = cursor{} }
 
 // Prefer makes group the next one that Next begins, and reports whether it had not
 // been begun yet. A group under way is finished first.
@@ -104,9 +92,6 @@ func (snap *Snapshot) Prefer(group uint32) bool {
 	copy(snap.groups[next+1:], snap.groups[next:next+i])
 	copy(snap.parts[next+1:], snap.parts[next:next+i])
 	snap.groups[next], snap.parts[next] = group, p
-	if !snap.begun {
-		snap.skip()
-	}
 	return true
 }
 
@@ -132,34 +117,30 @@ func (s *store) kind() byte {
 // unless the chunk has other content.
 func (snap *Snapshot) appendEntries(chunk []byte, maxBytes int, p *part, content bool) ([]byte, int) {
 	s, entries := snap.s, 0
-	for snap.slab < p.end {
-		view := &snap.slabs[snap.slab]
-		pos, run := snap.run(view, snap.pos)
-		if run == 0 {
-			if snap.slab++; snap.slab < p.end {
-				snap.pos, _ = snap.run(&snap.slabs[snap.slab], 0)
-			}
-			continue
-		}
+	for snap.dir < len(p.dir) {
+		words := p.dir[snap.dir].words[snap.pos*s.stride : (snap.pos+snap.run)*s.stride]
 		count := 1
 		if !s.indirect {
-			count = min(run, max(0, maxBytes-len(chunk))/(s.stride*8))
-		} else if len(chunk)+s.entryBytes(view.words[pos*s.stride:], snap.vals) > maxBytes {
+			count = min(snap.run, max(0, maxBytes-len(chunk))/(s.stride*8))
+		} else if len(chunk)+s.entryBytes(words, snap.vals) > maxBytes {
 			count = 0
 		}
 		if count == 0 {
 			if content || entries > 0 {
-				return chunk, entries
+				break
 			}
 			count = 1
 		}
 		if s.indirect {
-			chunk = s.appendIndirect(chunk, view.words[pos*s.stride:], snap.vals)
+			chunk = s.appendIndirect(chunk, words, snap.vals)
 		} else {
-			chunk = append(chunk, bytesOf(view.words[pos*s.stride:(pos+count)*s.stride])...)
+			chunk = append(chunk, bytesOf(words[:count*s.stride])...)
 		}
-		snap.pos = pos + count
 		entries += count
+		snap.pos += count
+		if snap.run -= count; snap.run == 0 {
+			snap.seek(p)
+		}
 	}
 	return chunk, entries
 }
@@ -286,21 +267,94 @@ func (h *Heap) Install(group uint32, chunk []byte) error {
 
 // installInline upserts entries as words.
 func (h *Heap) installInline(g *keyGroup, v chunkView) {
-	size := h.stride * 8
-	added := 0
-	for e := v.entries; len(e) >= size; e = e[size:] {
-		t, pos, fresh := h.upsert(g, binary.LittleEndian.Uint64(e))
-		if fresh {
-			added++
-		}
-		dst := t.words[pos*h.stride+1 : (pos+1)*h.stride]
-		if len(dst) == 1 {
-			dst[0] = binary.LittleEndian.Uint64(e[8:])
-		} else {
-			copy(bytesOf(dst), e[8:size])
+	if g.n == 0 {
+		h.prebuild(g, v)
+	}
+	before := g.n
+	if h.stride == 2 {
+		h.installWords(g, v.entries)
+	} else {
+		size := h.stride * 8
+		for e := v.entries; len(e) >= size; e = e[size:] {
+			t, pos, _ := h.upsert(g, binary.LittleEndian.Uint64(e))
+			copy(bytesOf(t.words[pos*h.stride+1:(pos+1)*h.stride]), e[8:size])
 		}
 	}
-	g.bytes += int64(added * (8 + h.valueBytes))
+	g.bytes += int64(g.n-before) * int64(8+h.valueBytes)
+}
+
+// installWords upserts entries with one value word. The loop has upsert's frequent
+// case in it: a key that is new, in a writable table with room.
+func (h *Heap) installWords(g *keyGroup, entries []byte) {
+	for e := entries; len(e) >= 16; e = e[16:] {
+		key, val := binary.LittleEndian.Uint64(e), binary.LittleEndian.Uint64(e[8:])
+		if len(g.dir) > 0 && !h.tracking {
+			hash := hashKey(key)
+			t := g.dir[hash>>g.shift]
+			n := int(t.n)
+			if t.stamp == h.epoch && 2*n+2 <= len(t.words) && 2*n+2 <= len(t.index) {
+				if pos, slot := t.find(hash, key, 2); pos < 0 {
+					t.words[2*n], t.words[2*n+1] = key, val
+					t.link(slot, hash, n)
+					t.n++
+					g.n++
+					continue
+				}
+			}
+		}
+		t, pos, _ := h.upsert(g, key)
+		t.words[2*pos+1] = val
+	}
+}
+
+// prebuild gives an empty group the tables that inserting the entries of a chunk one
+// by one would leave it with, so that installing it neither grows nor splits them.
+func (h *Heap) prebuild(g *keyGroup, v chunkView) {
+	if v.count < minTableEntries {
+		return
+	}
+	h.drop(g) // what deletions have left
+	depth := uint(0)
+	for h.maxEntries<<depth < 2*v.count {
+		depth++
+	}
+	counts := make([]int, 1<<depth)
+	size := h.stride * 8
+	for e := v.entries; len(e) >= size; e = e[size:] {
+		counts[hashKey(binary.LittleEndian.Uint64(e))>>(64-depth)]++
+	}
+	g.shift = 64 - depth
+	g.dir, g.stamp = make([]*table, len(counts)), h.epoch
+	deepest := h.plant(g.dir, counts, 0)
+	for 64-g.shift > uint(deepest) { // a directory no wider than growth makes it
+		half := make([]*table, len(g.dir)/2)
+		for i := range half {
+			half[i] = g.dir[2*i]
+		}
+		g.dir = half
+		g.shift++
+	}
+	if len(g.dir) == 1 {
+		g.root = g.dir[0]
+	}
+}
+
+// plant fills a part of a directory with tables for the given numbers of entries, a
+// single one if they fit, and returns the greatest depth.
+func (h *Heap) plant(dir []*table, counts []int, depth uint8) uint8 {
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	if sum <= h.maxEntries || len(dir) == 1 {
+		t := h.newTable(depth, max(minTableEntries, min(sum, h.maxEntries)))
+		for i := range dir {
+			dir[i] = t
+		}
+		return depth
+	}
+	half := len(dir) / 2
+	return max(h.plant(dir[:half], counts[:half], depth+1), h.plant(dir[half:], counts[half:], depth+1))
 }
 
 // Install applies a chunk from Next of a Blob, as Heap.Install does. Values are

@@ -77,15 +77,16 @@ func (h *Heap) refIndirect(g *keyGroup, entry []uint64, fresh bool) []byte {
 func (h *Heap) Word(group uint32, key uint64) *uint64 {
 	g := &h.groups[group]
 	hash := hashKey(key)
-	if len(g.dir) > 0 && !h.indirect {
-		t := g.dir[hash>>g.shift]
-		if t.stamp == h.epoch {
-			if pos := t.find(hash, key, h.stride); pos >= 0 {
-				if h.tracking {
-					t.blocks[pos>>h.blockShift] = h.epoch
-				}
-				return &t.words[pos*h.stride+1]
+	t := g.root
+	if t == nil && len(g.dir) > 0 {
+		t = g.dir[hash>>g.shift]
+	}
+	if t != nil && t.stamp == h.epoch && !h.indirect {
+		if pos, _ := t.find(hash, key, h.stride); pos >= 0 {
+			if h.tracking {
+				t.blocks[pos>>h.blockShift] = h.epoch
 			}
+			return &t.words[pos*h.stride+1]
 		}
 	}
 	return h.wordSlow(group, key)
@@ -107,7 +108,7 @@ func (h *Heap) Delete(group uint32, key uint64) bool {
 }
 
 func (s *store) get(group uint32, key uint64) ([]byte, bool) {
-	t, pos := s.lookup(&s.groups[group], hashKey(key), key)
+	t, pos, _ := s.lookup(&s.groups[group], hashKey(key), key)
 	if pos < 0 {
 		return nil, false
 	}

@@ -14,44 +14,39 @@ type Mark struct{ epoch uint32 }
 // what changed since a mark. The owner makes and releases it; in between one
 // goroutine, not necessarily the owner, may use all its other methods.
 type Snapshot struct {
-	s      *store
+	s      *store // what its reader touches of it never changes: sizes, and values by snap.vals
 	epoch  uint32
+	since  uint32
 	groups []uint32
 	parts  []part
-	slabs  []slabView
-	bits   []uint64 // changed blocks of the slabs of an incremental snapshot
 	vals   [][]byte
 	cursor
 	released bool
 }
 
-// part is one group of a snapshot.
+// part is one group of a snapshot. The directory, its tables (without their index)
+// and the blocks' epochs are immutable while the snapshot is alive.
 type part struct {
-	first, end int // its slabs
-	deleted    []deletion
-	bytes      int64
-	replace    bool // installing starts from an empty group
+	dir     []*table
+	deleted []deletion
+	bytes   int64 // of the whole group
+	replace bool  // the group is given whole, and installing starts from an empty one
 }
 
-// slabView is the used part of a slab; bits is the offset of its block bits in
-// words, or -1 if all its entries belong to the snapshot.
-type slabView struct {
-	words []uint64
-	bits  int
-}
-
-// cursor is the place that Next has reached.
+// cursor is the place that Next has reached. Within a part it is at an entry that
+// belongs to the snapshot, or at the end of the directory.
 type cursor struct {
 	part    int
 	begun   bool // the current part has given a chunk
-	slab    int
-	pos     int // entry in the slab
+	dir     int
+	pos     int
+	run     int // entries from pos on that belong to the snapshot
 	deleted int
 }
 
 // Cut returns a snapshot of whole groups, in the order given. It copies one slice
-// header a table; the first write to each table afterwards copies its slab
-// until the snapshot is released.
+// header a group, whatever their size; the first write to each table afterwards copies
+// its slab until the snapshot is released.
 func (s *store) Cut(groups []uint32) *Snapshot {
 	return s.cut(groups, 0, true)
 }
@@ -88,32 +83,21 @@ func (s *store) Forget(m Mark) {
 
 func (s *store) cut(groups []uint32, since uint32, whole bool) *Snapshot {
 	s.checkGroups(groups)
-	snap := &Snapshot{s: s, epoch: s.epoch, groups: slices.Clone(groups), vals: s.vals}
-	snap.parts = make([]part, 0, len(groups))
-	n := 0
-	for _, group := range groups {
-		n += len(s.groups[group].dir)
-	}
-	snap.slabs = make([]slabView, 0, n)
-	for _, group := range groups {
+	snap := &Snapshot{s: s, epoch: s.epoch, since: since, groups: slices.Clone(groups), vals: s.vals}
+	snap.parts = make([]part, len(groups))
+	for i, group := range groups {
 		g := &s.groups[group]
-		p := part{first: len(snap.slabs), replace: whole || since < g.reset}
-		if p.replace {
-			p.bytes = g.bytes
-			snap.addWhole(g)
-		} else {
-			snap.addChanged(g, since)
-			i := len(g.deleted)
-			for i > 0 && g.deleted[i-1].epoch > since {
-				i--
+		p := &snap.parts[i]
+		*p = part{dir: g.dir, bytes: g.bytes, replace: whole || since < g.reset}
+		if !p.replace {
+			first := len(g.deleted)
+			for first > 0 && g.deleted[first-1].epoch > since {
+				first--
 			}
-			p.deleted = g.deleted[i:len(g.deleted):len(g.deleted)]
+			p.deleted = g.deleted[first:len(g.deleted):len(g.deleted)]
 		}
-		p.end = len(snap.slabs)
-		snap.parts = append(snap.parts, p)
 		g.maxLive = s.epoch
 	}
-	snap.skip()
 	s.live = append(s.live, snap)
 	s.tracking = true
 	s.epoch++
@@ -121,45 +105,6 @@ func (s *store) cut(groups []uint32, since uint32, whole bool) *Snapshot {
 		panic("state: more than 2^32 cuts of one store")
 	}
 	return snap
-}
-
-// addWhole is written without a closure: it is the loop that a cut's pause is
-// made of.
-func (snap *Snapshot) addWhole(g *keyGroup) {
-	stride := snap.s.stride
-	for i := 0; i < len(g.dir); {
-		t := g.dir[i]
-		if t.n > 0 {
-			snap.slabs = append(snap.slabs, slabView{t.words[:t.n*stride], -1})
-		}
-		i += 1 << (64 - g.shift - uint(t.depth))
-	}
-}
-
-func (snap *Snapshot) addChanged(g *keyGroup, since uint32) {
-	s := snap.s
-	s.tables(g, func(t *table) bool {
-		if t.stamp <= since || t.n == 0 {
-			return true
-		}
-		blocks := (t.n + 1<<s.blockShift - 1) >> s.blockShift
-		view := slabView{t.words[:t.n*s.stride], len(snap.bits)}
-		snap.bits = append(snap.bits, make([]uint64, (blocks+63)/64)...)
-		set := snap.bits[view.bits:]
-		var any bool
-		for b, epoch := range t.blocks[:blocks] {
-			if epoch > since {
-				set[b>>6] |= 1 << (b & 63)
-				any = true
-			}
-		}
-		if any {
-			snap.slabs = append(snap.slabs, view)
-		} else {
-			snap.bits = snap.bits[:view.bits]
-		}
-		return true
-	})
 }
 
 // Release ends the snapshot: the store writes without copying again, and reuses
@@ -183,7 +128,7 @@ func (snap *Snapshot) Release() {
 		}
 	}
 	snap.released = true
-	snap.parts, snap.slabs, snap.bits, snap.vals = nil, nil, nil, nil
+	snap.parts, snap.vals = nil, nil
 	s.reclaim()
 	s.settle()
 }
@@ -247,45 +192,49 @@ func (snap *Snapshot) Fingerprint(group uint32) uint64 {
 
 func (snap *Snapshot) each(p *part, visit func(key uint64, val []byte)) {
 	stride := snap.s.stride
-	for i := p.first; i < p.end; i++ {
-		view := &snap.slabs[i]
-		n := len(view.words) / stride
-		for pos, run := snap.run(view, 0); pos < n; pos, run = snap.run(view, pos+run) {
+	tables(p.dir, func(t *table) bool {
+		for pos, run := snap.runOf(p, t, 0); run > 0; pos, run = snap.runOf(p, t, pos+run) {
 			for e := pos; e < pos+run; e++ {
-				entry := view.words[e*stride : (e+1)*stride]
+				entry := t.words[e*stride : (e+1)*stride]
 				visit(entry[0], snap.s.value(entry, snap.vals))
 			}
 		}
-	}
+		return true
+	})
 }
 
-// run returns the next run of entries, at from or later, that belong to the
-// snapshot; pos is the number of entries if there is none.
-func (snap *Snapshot) run(view *slabView, from int) (pos, length int) {
-	n := len(view.words) / snap.s.stride
-	if view.bits < 0 || from >= n {
-		return min(from, n), n - min(from, n)
+// runOf returns the next run of entries, at from or later, that belong to the
+// snapshot; its length is 0 if there is none.
+func (snap *Snapshot) runOf(p *part, t *table, from int) (pos, length int) {
+	n := int(t.n)
+	if p.replace {
+		return from, n - from
+	}
+	if t.stamp <= snap.since {
+		return n, 0
 	}
 	shift := snap.s.blockShift
-	blocks := (n + 1<<shift - 1) >> shift
-	set := snap.bits[view.bits : view.bits+(blocks+63)/64]
-	first := nextBit(set, from>>shift, blocks, 1)
-	end := nextBit(set, first, blocks, 0)
-	pos = min(max(from, first<<shift), n)
-	return pos, min(end<<shift, n) - pos
+	for from < n && t.blocks[from>>shift] <= snap.since {
+		from = (from>>shift + 1) << shift
+	}
+	end := from
+	for end < n && t.blocks[end>>shift] > snap.since {
+		end = (end>>shift + 1) << shift
+	}
+	from, end = min(from, n), min(end, n)
+	return from, end - from
 }
 
-// nextBit returns the first bit of the given value at from or later, or limit.
-func nextBit(set []uint64, from, limit int, value uint64) int {
-	for from < limit {
-		word := set[from>>6]
-		if value == 0 {
-			word = ^word
+// seek moves the cursor to the first run at pos or later.
+func (snap *Snapshot) seek(p *part) {
+	c := &snap.cursor
+	depth := bits.Len(uint(len(p.dir))) - 1
+	for c.dir < len(p.dir) {
+		t := p.dir[c.dir]
+		if c.pos, c.run = snap.runOf(p, t, c.pos); c.run > 0 {
+			return
 		}
-		if word >>= from & 63; word != 0 {
-			return min(from+bits.TrailingZeros64(word), limit)
-		}
-		from = from&^63 + 64
+		c.dir += 1 << (depth - int(t.depth))
+		c.pos = 0
 	}
-	return limit
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -46,8 +47,10 @@ type store struct {
 
 // keyGroup is one key group: a directory indexed by the leading hash bits.
 type keyGroup struct {
+	root    *table // dir[0] if it is the only one: saves the hot path a load
 	dir     []*table
-	shift   uint // 64 - depth of the directory
+	shift   uint   // 64 - depth of the directory
+	stamp   uint32 // epoch in which dir was made
 	n       int
 	bytes   int64
 	maxLive uint32 // newest live snapshot that covers the group
@@ -88,37 +91,39 @@ func newStore(groups uint32, valueBytes int, fixed bool) store {
 	return s
 }
 
-// lookup returns the table and position of key; pos is -1 if it is absent, t nil if
-// the group is empty.
-func (s *store) lookup(g *keyGroup, hash, key uint64) (t *table, pos int) {
+// lookup returns the table and position of key, with the index slot that it has or
+// would have; pos is -1 if the key is absent, t nil if the group is empty.
+func (s *store) lookup(g *keyGroup, hash, key uint64) (t *table, pos int, slot uint64) {
 	if len(g.dir) == 0 {
-		return nil, -1
+		return nil, -1, 0
 	}
 	t = g.dir[hash>>g.shift]
-	return t, t.find(hash, key, s.stride)
+	pos, slot = t.find(hash, key, s.stride)
+	return t, pos, slot
 }
 
 // upsert returns the writable table and position of key, adding a zeroed entry
 // if it is absent.
 func (s *store) upsert(g *keyGroup, key uint64) (t *table, pos int, fresh bool) {
 	hash := hashKey(key)
-	t, pos = s.lookup(g, hash, key)
+	t, pos, slot := s.lookup(g, hash, key)
 	if t == nil {
 		t = s.newTable(0, minTableEntries)
-		g.dir, g.shift = []*table{t}, 64
+		g.root, g.dir, g.shift, g.stamp = t, []*table{t}, 64, s.epoch
+		slot = t.vacant(hash)
 	}
 	if pos < 0 {
-		t = s.reserve(g, t, hash)
-		pos = t.n
+		t, slot = s.reserve(g, t, hash, slot)
+		pos = int(t.n)
 		entry := t.words[pos*s.stride : (pos+1)*s.stride]
 		clear(entry)
 		entry[0] = key
 		t.n++
-		t.link(hash, pos)
+		t.link(slot, hash, pos)
 		g.n++
 		fresh = true
 	} else if t.stamp != s.epoch {
-		s.own(g, t)
+		t = s.own(g, t, hash)
 	}
 	if s.tracking {
 		t.blocks[pos>>s.blockShift] = s.epoch
@@ -127,35 +132,65 @@ func (s *store) upsert(g *keyGroup, key uint64) (t *table, pos int, fresh bool) 
 }
 
 // reserve makes the table that hash belongs to writable, with room for one more.
-func (s *store) reserve(g *keyGroup, t *table, hash uint64) *table {
-	for t.n == s.maxEntries {
+// It takes and returns the table and the index slot for hash.
+func (s *store) reserve(g *keyGroup, t *table, hash, slot uint64) (*table, uint64) {
+	n := int(t.n)
+	if n < s.maxEntries && (n+1)*s.stride <= len(t.words) && 2*(n+1) <= len(t.index) {
+		if t.stamp != s.epoch {
+			t = s.own(g, t, hash)
+		}
+		return t, slot
+	}
+	for int(t.n) == s.maxEntries {
 		s.split(g, t, hash)
 		t = g.dir[hash>>g.shift]
 	}
 	if t.stamp != s.epoch {
-		s.own(g, t)
+		t = s.own(g, t, hash)
 	}
-	if (t.n+1)*s.stride > len(t.words) {
+	if (int(t.n)+1)*s.stride > len(t.words) {
 		s.growSlab(t)
 	}
-	if (t.n+1)*4 > len(t.index)*3 {
-		t.reindex(2*t.n, s.stride)
+	if 2*(int(t.n)+1) > len(t.index) {
+		t.reindex(int(t.n)+1, s.stride)
 	}
-	return t
+	return t, t.vacant(hash)
 }
 
-// own makes a table writable in the current epoch: it copies the slab if a live
-// snapshot shares it.
-func (s *store) own(g *keyGroup, t *table) {
+// own makes the table that hash belongs to writable in the current epoch. If a
+// live snapshot shares it, a copy takes its place in the directory; only the index
+// goes over as it is, since snapshots do not read it.
+func (s *store) own(g *keyGroup, t *table, hash uint64) *table {
 	if t.stamp <= g.maxLive {
-		old := t.words
-		t.words = s.slab(len(old) / s.stride)
-		copy(t.words, old[:t.n*s.stride])
-		s.giveUp(old)
+		shared := t
+		t = &table{
+			words: s.slab(len(shared.words) / s.stride), index: shared.index, posMask: shared.posMask,
+			n: shared.n, depth: shared.depth, blocks: slices.Clone(shared.blocks),
+		}
+		copy(t.words, shared.words[:int(t.n)*s.stride])
+		s.giveUp(shared.words)
+		s.place(g, hash, t.depth, t)
 	}
 	t.stamp = s.epoch
 	if s.tracking && t.blocks == nil {
 		t.blocks = make([]uint32, s.blockCount(t))
+	}
+	return t
+}
+
+// place makes t the table of all hashes that share the first depth bits with hash,
+// in a directory copied first if a live snapshot shares it.
+func (s *store) place(g *keyGroup, hash uint64, depth uint8, t *table) {
+	if g.stamp <= g.maxLive {
+		g.dir, g.stamp = slices.Clone(g.dir), s.epoch
+	}
+	span := 1 << (64 - g.shift - uint(depth))
+	first := int(hash>>g.shift) &^ (span - 1)
+	for i := range span {
+		g.dir[first+i] = t
+	}
+	if len(g.dir) == 1 {
+		g.root = t
 	}
 }
 
@@ -176,8 +211,8 @@ func (s *store) newTable(depth uint8, entries int) *table {
 // growSlab moves the entries of a writable table to the next slab size.
 func (s *store) growSlab(t *table) {
 	old := t.words
-	t.words = s.slab(nextCapacity(t.n, s.maxEntries))
-	copy(t.words, old[:t.n*s.stride])
+	t.words = s.slab(nextCapacity(int(t.n), s.maxEntries))
+	copy(t.words, old[:int(t.n)*s.stride])
 	s.giveUp(old)
 	if t.blocks != nil {
 		blocks := make([]uint32, s.blockCount(t))
@@ -192,53 +227,56 @@ func (s *store) split(g *keyGroup, t *table, hash uint64) {
 	if t.depth == maxDirectoryDepth {
 		panic(fmt.Sprintf("state: more than %d keys share the first %d hash bits", s.maxEntries, t.depth))
 	}
-	if 64-g.shift == uint(t.depth) {
-		dir := make([]*table, 2*len(g.dir))
-		for i := range dir {
-			dir[i] = g.dir[i/2]
-		}
-		g.dir = dir
-		g.shift--
-	}
+	s.widen(g, uint(t.depth)+1)
 	old, oldBlocks := t.words, t.blocks
 	bit := 63 - uint(t.depth)
 	ones := 0
-	for w := 0; w < t.n*s.stride; w += s.stride {
+	for w := 0; w < int(t.n)*s.stride; w += s.stride {
 		ones += int(hashKey(old[w]) >> bit & 1)
 	}
-	low, high := s.newTable(t.depth+1, t.n-ones+1), s.newTable(t.depth+1, ones+1)
-	for pos := range t.n {
+	low, high := s.newTable(t.depth+1, int(t.n)-ones+1), s.newTable(t.depth+1, ones+1)
+	for pos := range int(t.n) {
 		entry := old[pos*s.stride : (pos+1)*s.stride]
 		h := hashKey(entry[0])
 		to := low
 		if h>>bit&1 == 1 {
 			to = high
 		}
-		copy(to.words[to.n*s.stride:], entry)
-		to.link(h, to.n)
+		n := int(to.n)
+		copy(to.words[n*s.stride:], entry)
+		to.link(to.vacant(h), h, n)
 		if to.blocks != nil && oldBlocks != nil {
-			b := to.n >> s.blockShift
+			b := n >> s.blockShift
 			to.blocks[b] = max(to.blocks[b], oldBlocks[pos>>s.blockShift])
 		}
 		to.n++
 	}
-	span := 1 << (64 - g.shift - uint(t.depth))
-	first := int(hash>>g.shift) &^ (span - 1)
-	for i := range span / 2 {
-		g.dir[first+i], g.dir[first+span/2+i] = low, high
-	}
+	s.place(g, hash&^(1<<bit), low.depth, low)
+	s.place(g, hash|1<<bit, high.depth, high)
 	s.giveUp(old)
+}
+
+// widen doubles the directory until it has the given depth.
+func (s *store) widen(g *keyGroup, depth uint) {
+	for 64-g.shift < depth {
+		dir := make([]*table, 2*len(g.dir))
+		for i := range dir {
+			dir[i] = g.dir[i/2]
+		}
+		g.root, g.dir, g.stamp = nil, dir, s.epoch
+		g.shift--
+	}
 }
 
 // remove deletes key and reports whether it was there.
 func (s *store) remove(g *keyGroup, key uint64) bool {
 	hash := hashKey(key)
-	t, pos := s.lookup(g, hash, key)
+	t, pos, _ := s.lookup(g, hash, key)
 	if pos < 0 {
 		return false
 	}
 	if t.stamp != s.epoch {
-		s.own(g, t)
+		t = s.own(g, t, hash)
 	}
 	if s.indirect {
 		s.freeVal(g, uint32(t.words[pos*s.stride+1]))
@@ -269,9 +307,9 @@ func (s *store) logDeletion(g *keyGroup, key uint64) {
 
 // drop empties a group.
 func (s *store) drop(g *keyGroup) {
-	s.tables(g, func(t *table) bool {
+	tables(g.dir, func(t *table) bool {
 		if s.indirect {
-			for pos := range t.n {
+			for pos := range int(t.n) {
 				s.freeVal(g, uint32(t.words[pos*s.stride+1]))
 			}
 		}
@@ -288,22 +326,22 @@ func (s *store) drop(g *keyGroup) {
 	}
 }
 
-// tables visits a group's tables in directory order until visit returns false.
-func (s *store) tables(g *keyGroup, visit func(*table) bool) bool {
-	for i := 0; i < len(g.dir); {
-		t := g.dir[i]
+// tables visits a directory's tables in order until visit returns false.
+func tables(dir []*table, visit func(*table) bool) {
+	depth := bits.Len(uint(len(dir))) - 1
+	for i := 0; i < len(dir); {
+		t := dir[i]
 		if !visit(t) {
-			return false
+			return
 		}
-		i += 1 << (64 - g.shift - uint(t.depth))
+		i += 1 << (depth - int(t.depth))
 	}
-	return true
 }
 
 // each visits a group's entries in iteration order until visit returns false.
 func (s *store) each(g *keyGroup, visit func(key uint64, val []byte) bool) {
-	s.tables(g, func(t *table) bool {
-		for pos := range t.n {
+	tables(g.dir, func(t *table) bool {
+		for pos := range int(t.n) {
 			entry := t.words[pos*s.stride : (pos+1)*s.stride]
 			if !visit(entry[0], s.value(entry, s.vals)) {
 				return false

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// maxTableEntries keeps positions within 12 bits, which leaves at least
-	// four bits of a 16-bit index slot to the hash tag.
-	maxTableEntries = 3072
+	// maxTableEntries keeps positions within 12 bits at an index load of 1/2, which
+	// leaves at least four bits of a 16-bit index slot to the hash tag.
+	maxTableEntries = 2048
 	maxSlabBytes    = 64 << 10
 	minTableEntries = 8
 	// maxDirectoryDepth bounds a group's directory at 2^28 pointers; only keys
@@ -24,48 +24,56 @@ func hashKey(key uint64) uint64 {
 	return hi ^ lo
 }
 
-// table is a dense slab of entries and the index over it.
+// table is a dense slab of entries and the index over it. What Word reads comes
+// first and fills one cache line; the padding makes tables start on one.
 type table struct {
 	// words holds n entries of stride words each (key first); its length is
 	// the capacity. Private to the owner if stamp is the current epoch.
 	words []uint64
 	// index is a linear-probing table of slots: 0 is empty, otherwise the low
 	// posBits bits are position+1 and the bits above them are a hash tag.
-	index []uint16
-	// blocks holds for each block of entries the epoch of its last tracked write.
-	blocks  []uint32
-	n       int
+	index   []uint16
 	stamp   uint32 // epoch of the last write
+	n       int32
 	posMask uint16 // len(index)-1
 	depth   uint8  // number of leading hash bits that all entries share
+	// blocks holds for each block of entries the epoch of its last tracked write.
+	blocks []uint32
+	_      [40]byte
 }
 
-// find returns the position of key, or -1.
-func (t *table) find(hash, key uint64, stride int) int {
-	mask := uint64(t.posMask)
-	tag := uint16(hash>>32) &^ t.posMask
-	for i := hash & mask; ; i = (i + 1) & mask {
-		slot := t.index[i]
-		if slot == 0 {
-			return -1
+// find returns the position of key, or -1 and the index slot that link is to fill
+// for it.
+func (t *table) find(hash, key uint64, stride int) (pos int, slot uint64) {
+	posMask := t.posMask
+	index := t.index[:int(posMask)+1]
+	tag := uint16(hash>>32) &^ posMask
+	for i := hash & uint64(posMask); ; i = (i + 1) & uint64(posMask) {
+		v := index[i]
+		if v == 0 {
+			return -1, i
 		}
-		if slot&^t.posMask == tag {
-			pos := int(slot&t.posMask) - 1
-			if t.words[pos*stride] == key {
-				return pos
+		if v&^posMask == tag {
+			if pos := int(v&posMask) - 1; t.words[pos*stride] == key {
+				return pos, i
 			}
 		}
 	}
 }
 
-// link adds position pos under hash to the index, which must have a free slot.
-func (t *table) link(hash uint64, pos int) {
+// link makes index slot i, which must be empty and the one for hash, point to pos.
+func (t *table) link(i, hash uint64, pos int) {
+	t.index[i] = uint16(hash>>32)&^t.posMask | uint16(pos+1)
+}
+
+// vacant returns the empty index slot for a key that is not in the table.
+func (t *table) vacant(hash uint64) uint64 {
 	mask := uint64(t.posMask)
 	i := hash & mask
 	for t.index[i] != 0 {
 		i = (i + 1) & mask
 	}
-	t.index[i] = uint16(hash>>32)&^t.posMask | uint16(pos+1)
+	return i
 }
 
 // slotOf returns the index slot that points to pos, whose hash is given.
@@ -102,7 +110,7 @@ func (t *table) unlink(i uint64, stride int) {
 // slab must be writable.
 func (t *table) remove(hash uint64, pos, stride int) {
 	t.unlink(t.slotOf(hash, pos), stride)
-	last := t.n - 1
+	last := int(t.n) - 1
 	if pos != last {
 		moved := t.words[last*stride : (last+1)*stride]
 		h := hashKey(moved[0])
@@ -110,7 +118,7 @@ func (t *table) remove(hash uint64, pos, stride int) {
 		copy(t.words[pos*stride:], moved)
 		t.index[slot] = t.index[slot]&^t.posMask | uint16(pos+1)
 	}
-	t.n = last
+	t.n = int32(last)
 }
 
 // reindex replaces the index by one that has room for entries, and fills it.
@@ -122,16 +130,16 @@ func (t *table) reindex(entries, stride int) {
 		t.index = make([]uint16, size)
 	}
 	t.posMask = uint16(size - 1)
-	for pos, w := 0, 0; pos < t.n; pos, w = pos+1, w+stride {
-		t.link(hashKey(t.words[w]), pos)
+	for pos, w := 0, 0; pos < int(t.n); pos, w = pos+1, w+stride {
+		h := hashKey(t.words[w])
+		t.link(t.vacant(h), h, pos)
 	}
 }
 
-// indexSize returns the number of slots for entries at a load of at most 3/4.
+// indexSize returns the number of slots for entries at a load of at most 1/2.
 func indexSize(entries int) int {
-	need := (entries*4 + 2) / 3
 	size := 2 * minTableEntries
-	for size < need {
+	for size < 2*entries {
 		size *= 2
 	}
 	return size
