@@ -7,5 +7,5 @@
 // Intended times are whole nanoseconds since the start of the run; they never
 // decrease, and are functions of (seed, record number) alone.
 //
-// May import: workloads/rng and the standard library.
+// May import: workloads/rng, workloads/measure and the standard library.
 package arrivals

@@ -160,22 +160,22 @@ func (d *drift) progress(at int64) float64 {
 }
 
 func (d *drift) Fill(ranks []uint64, times []int64, first, stride uint64) {
-	var chunk [128]uint64
-	for len(ranks) > 0 {
-		n := min(len(ranks), len(chunk))
-		if d.progress(times[0]) < 1 {
-			d.before.Fill(ranks[:n], times[:n], first, stride)
+	if len(ranks) == 0 {
+		return
+	}
+	if d.progress(times[0]) >= 1 {
+		d.after.Fill(ranks, times, first, stride)
+		return
+	}
+	d.before.Fill(ranks, times, first, stride)
+	if d.progress(times[len(ranks)-1]) <= 0 {
+		return
+	}
+	for j := range ranks {
+		i := first + uint64(j)*stride
+		if rng.Float(rng.At(d.seed, i)) < d.progress(times[j]) {
+			d.after.Fill(ranks[j:j+1], times[j:j+1], i, 1)
 		}
-		if d.progress(times[n-1]) > 0 {
-			d.after.Fill(chunk[:n], times[:n], first, stride)
-			for j := range n {
-				i := first + uint64(j)*stride
-				if rng.Float(rng.At(d.seed, i)) < d.progress(times[j]) {
-					ranks[j] = chunk[j]
-				}
-			}
-		}
-		ranks, times, first = ranks[n:], times[n:], first+uint64(n)*stride
 	}
 }
 
