@@ -20,7 +20,7 @@ func (b *Blob) NumGroups() uint32 { return uint32(len(b.groups)) }
 // more.
 func (b *Blob) Put(group uint32, key uint64, val []byte) {
 	g := &b.groups[group]
-	t, pos, fresh := b.upsert(g, key)
+	t, pos, fresh := b.upsert(group, key)
 	slot := &t.words[pos*b.stride+1]
 	g.bytes += int64(8 + len(val))
 	if fresh {
@@ -45,5 +45,5 @@ func (b *Blob) Get(group uint32, key uint64) ([]byte, bool) {
 
 // Delete removes key and reports whether it was there.
 func (b *Blob) Delete(group uint32, key uint64) bool {
-	return b.remove(&b.groups[group], key)
+	return b.remove(group, key)
 }

@@ -252,7 +252,7 @@ func (h *Heap) Install(group uint32, chunk []byte) error {
 	if err != nil {
 		return err
 	}
-	g := h.prepare(group, v)
+	h.prepare(group, v)
 	if h.indirect {
 		size := 8 + (h.valueBytes+7)&^7
 		for e := v.entries; len(e) > 0; e = e[size:] {
@@ -261,22 +261,23 @@ func (h *Heap) Install(group uint32, chunk []byte) error {
 		}
 		return nil
 	}
-	h.installInline(g, v)
+	h.installInline(group, v)
 	return nil
 }
 
 // installInline upserts entries as words.
-func (h *Heap) installInline(g *keyGroup, v chunkView) {
+func (h *Heap) installInline(group uint32, v chunkView) {
+	g := &h.groups[group]
 	if g.n == 0 {
-		h.prebuild(g, v)
+		h.prebuild(group, v)
 	}
 	before := g.n
 	if h.stride == 2 {
-		h.installWords(g, v.entries)
+		h.installWords(group, v.entries)
 	} else {
 		size := h.stride * 8
 		for e := v.entries; len(e) >= size; e = e[size:] {
-			t, pos, _ := h.upsert(g, binary.LittleEndian.Uint64(e))
+			t, pos, _ := h.upsert(group, binary.LittleEndian.Uint64(e))
 			copy(bytesOf(t.words[pos*h.stride+1:(pos+1)*h.stride]), e[8:size])
 		}
 	}
@@ -285,7 +286,8 @@ func (h *Heap) installInline(g *keyGroup, v chunkView) {
 
 // installWords upserts entries with one value word. The loop has upsert's frequent
 // case in it: a key that is new, in a writable table with room.
-func (h *Heap) installWords(g *keyGroup, entries []byte) {
+func (h *Heap) installWords(group uint32, entries []byte) {
+	g := &h.groups[group]
 	for e := entries; len(e) >= 16; e = e[16:] {
 		key, val := binary.LittleEndian.Uint64(e), binary.LittleEndian.Uint64(e[8:])
 		if len(g.dir) > 0 && !h.tracking {
@@ -302,18 +304,19 @@ func (h *Heap) installWords(g *keyGroup, entries []byte) {
 				}
 			}
 		}
-		t, pos, _ := h.upsert(g, key)
+		t, pos, _ := h.upsert(group, key)
 		t.words[2*pos+1] = val
 	}
 }
 
 // prebuild gives an empty group the tables that inserting the entries of a chunk one
 // by one would leave it with, so that installing it neither grows nor splits them.
-func (h *Heap) prebuild(g *keyGroup, v chunkView) {
+func (h *Heap) prebuild(group uint32, v chunkView) {
+	g := &h.groups[group]
 	if v.count < minTableEntries {
 		return
 	}
-	h.drop(g) // what deletions have left
+	h.drop(group) // what deletions have left
 	depth := uint(0)
 	for h.maxEntries<<depth < 2*v.count {
 		depth++
@@ -335,7 +338,7 @@ func (h *Heap) prebuild(g *keyGroup, v chunkView) {
 		g.shift++
 	}
 	if len(g.dir) == 1 {
-		g.root = g.dir[0]
+		h.roots[group] = g.dir[0]
 	}
 }
 
@@ -374,13 +377,11 @@ func (b *Blob) Install(group uint32, chunk []byte) error {
 }
 
 // prepare empties the group if the chunk says so and applies its deletions.
-func (s *store) prepare(group uint32, v chunkView) *keyGroup {
-	g := &s.groups[group]
+func (s *store) prepare(group uint32, v chunkView) {
 	if v.replace {
-		s.drop(g)
+		s.drop(group)
 	}
 	for d := v.deleted; len(d) > 0; d = d[8:] {
-		s.remove(g, binary.LittleEndian.Uint64(d))
+		s.remove(group, binary.LittleEndian.Uint64(d))
 	}
-	return g
 }

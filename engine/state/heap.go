@@ -42,7 +42,7 @@ func (h *Heap) NumGroups() uint32 { return uint32(len(h.groups)) }
 // next call on the heap; writes after that may reach a snapshot.
 func (h *Heap) Ref(group uint32, key uint64) (val []byte, fresh bool) {
 	g := &h.groups[group]
-	t, pos, fresh := h.upsert(g, key)
+	t, pos, fresh := h.upsert(group, key)
 	entry := t.words[pos*h.stride : (pos+1)*h.stride]
 	if fresh {
 		g.bytes += int64(8 + h.valueBytes)
@@ -75,18 +75,31 @@ func (h *Heap) refIndirect(g *keyGroup, entry []uint64, fresh bool) []byte {
 // Word returns the first eight bytes of the value of key as a number, zero if
 // fresh: the fast path of counters. It stays valid until the next call on the heap.
 func (h *Heap) Word(group uint32, key uint64) *uint64 {
-	g := &h.groups[group]
 	hash := hashKey(key)
-	t := g.root
-	if t == nil && len(g.dir) > 0 {
+	t := h.roots[group]
+	if t == nil {
+		g := &h.groups[group]
+		if len(g.dir) == 0 {
+			return h.wordSlow(group, key)
+		}
 		t = g.dir[hash>>g.shift]
 	}
-	if t != nil && t.stamp == h.epoch && !h.indirect {
-		if pos, _ := t.find(hash, key, h.stride); pos >= 0 {
-			if h.tracking {
-				t.blocks[pos>>h.blockShift] = h.epoch
+	if t.stamp != h.epoch || h.stride != 2 || h.indirect {
+		return h.wordSlow(group, key)
+	}
+	// table.find, by hand because the compiler does not inline it.
+	posMask, words := t.posMask, t.words
+	tag := uint16(hash>>32) &^ posMask
+	index := t.index[:int(posMask)+1]
+	for i := uint16(hash) & posMask; index[i] != 0; i = (i + 1) & posMask {
+		if slot := index[i]; slot&^posMask == tag {
+			pos := uint(slot&posMask) - 1
+			if words[2*pos] == key {
+				if h.tracking {
+					t.blocks[pos>>(h.blockShift&63)] = h.epoch
+				}
+				return &words[2*pos+1]
 			}
-			return &t.words[pos*h.stride+1]
 		}
 	}
 	return h.wordSlow(group, key)
@@ -104,7 +117,7 @@ func (h *Heap) Get(group uint32, key uint64) ([]byte, bool) {
 
 // Delete removes key and reports whether it was there.
 func (h *Heap) Delete(group uint32, key uint64) bool {
-	return h.remove(&h.groups[group], key)
+	return h.remove(group, key)
 }
 
 func (s *store) get(group uint32, key uint64) ([]byte, bool) {
@@ -124,7 +137,7 @@ func (s *store) Bytes(group uint32) int64 { return s.groups[group].bytes }
 
 // Drop empties the group. Its slabs are reused, at once or when the snapshots that
 // read them are released.
-func (s *store) Drop(group uint32) { s.drop(&s.groups[group]) }
+func (s *store) Drop(group uint32) { s.drop(group) }
 
 // Range visits the group's entries, in an order that depends only on the operations
 // made, until visit returns false. visit must not write to the store nor to val.

@@ -4,14 +4,13 @@ package state
 // has one. Its content is arbitrary: upsert clears each new entry.
 func (s *store) slab(entries int) []uint64 {
 	words := entries * s.stride
-	for i := len(s.slabFree) - 1; i >= 0; i-- {
-		if slab := s.slabFree[i]; len(slab) == words {
-			last := len(s.slabFree) - 1
-			s.slabFree[i], s.slabFree[last] = s.slabFree[last], nil
-			s.slabFree = s.slabFree[:last]
-			s.freeBytes -= words * 8
-			return slab
-		}
+	free := s.slabFree[words]
+	if last := len(free) - 1; last >= 0 {
+		slab := free[last]
+		free[last] = nil
+		s.slabFree[words] = free[:last]
+		s.freeBytes -= words * 8
+		return slab
 	}
 	return make([]uint64, words)
 }
@@ -19,7 +18,7 @@ func (s *store) slab(entries int) []uint64 {
 // keepSlab puts a slab that no snapshot reads on the free list.
 func (s *store) keepSlab(words []uint64) {
 	if size := len(words) * 8; size >= recycleBytes && s.freeBytes+size <= maxFreeBytes {
-		s.slabFree = append(s.slabFree, words)
+		s.slabFree[len(words)] = append(s.slabFree[len(words)], words)
 		s.freeBytes += size
 	}
 }

@@ -22,8 +22,9 @@ const (
 // slab then holds the value's number in vals.
 type store struct {
 	groups     []keyGroup
-	epoch      uint32 // of writes being made now; a cut has the epoch before
-	tracking   bool   // a snapshot or mark is alive: writes stamp blocks, deletions are logged
+	roots      []*table // of groups with one table, which spares the hot path two loads
+	epoch      uint32   // of writes being made now; a cut has the epoch before
+	tracking   bool     // a snapshot or mark is alive: writes stamp blocks, deletions are logged
 	indirect   bool
 	fixed      bool // values have valueBytes bytes
 	stride     int
@@ -40,14 +41,13 @@ type store struct {
 	valPending []pendingVal
 
 	slabPending []pendingSlab
-	slabFree    [][]uint64
+	slabFree    map[int][][]uint64 // by length
 	bufFree     [][]byte
 	freeBytes   int
 }
 
 // keyGroup is one key group: a directory indexed by the leading hash bits.
 type keyGroup struct {
-	root    *table // dir[0] if it is the only one: saves the hot path a load
 	dir     []*table
 	shift   uint   // 64 - depth of the directory
 	stamp   uint32 // epoch in which dir was made
@@ -76,7 +76,7 @@ type pendingSlab struct {
 }
 
 func newStore(groups uint32, valueBytes int, fixed bool) store {
-	s := store{groups: make([]keyGroup, groups), epoch: 1, valueBytes: valueBytes, fixed: fixed}
+	s := store{groups: make([]keyGroup, groups), roots: make([]*table, groups), slabFree: map[int][][]uint64{}, epoch: 1, valueBytes: valueBytes, fixed: fixed}
 	s.indirect = !fixed || valueBytes > indirectBytes
 	s.stride = 2
 	if !s.indirect {
@@ -104,16 +104,18 @@ func (s *store) lookup(g *keyGroup, hash, key uint64) (t *table, pos int, slot u
 
 // upsert returns the writable table and position of key, adding a zeroed entry
 // if it is absent.
-func (s *store) upsert(g *keyGroup, key uint64) (t *table, pos int, fresh bool) {
+func (s *store) upsert(group uint32, key uint64) (t *table, pos int, fresh bool) {
+	g := &s.groups[group]
 	hash := hashKey(key)
 	t, pos, slot := s.lookup(g, hash, key)
 	if t == nil {
 		t = s.newTable(0, minTableEntries)
-		g.root, g.dir, g.shift, g.stamp = t, []*table{t}, 64, s.epoch
+		g.dir, g.shift, g.stamp = []*table{t}, 64, s.epoch
+		s.roots[group] = t
 		slot = t.vacant(hash)
 	}
 	if pos < 0 {
-		t, slot = s.reserve(g, t, hash, slot)
+		t, slot = s.reserve(group, t, hash, slot)
 		pos = int(t.n)
 		entry := t.words[pos*s.stride : (pos+1)*s.stride]
 		clear(entry)
@@ -123,7 +125,7 @@ func (s *store) upsert(g *keyGroup, key uint64) (t *table, pos int, fresh bool) 
 		g.n++
 		fresh = true
 	} else if t.stamp != s.epoch {
-		t = s.own(g, t, hash)
+		t = s.own(group, t, hash)
 	}
 	if s.tracking {
 		t.blocks[pos>>s.blockShift] = s.epoch
@@ -133,20 +135,21 @@ func (s *store) upsert(g *keyGroup, key uint64) (t *table, pos int, fresh bool) 
 
 // reserve makes the table that hash belongs to writable, with room for one more.
 // It takes and returns the table and the index slot for hash.
-func (s *store) reserve(g *keyGroup, t *table, hash, slot uint64) (*table, uint64) {
+func (s *store) reserve(group uint32, t *table, hash, slot uint64) (*table, uint64) {
+	g := &s.groups[group]
 	n := int(t.n)
 	if n < s.maxEntries && (n+1)*s.stride <= len(t.words) && 2*(n+1) <= len(t.index) {
 		if t.stamp != s.epoch {
-			t = s.own(g, t, hash)
+			t = s.own(group, t, hash)
 		}
 		return t, slot
 	}
 	for int(t.n) == s.maxEntries {
-		s.split(g, t, hash)
+		s.split(group, t, hash)
 		t = g.dir[hash>>g.shift]
 	}
 	if t.stamp != s.epoch {
-		t = s.own(g, t, hash)
+		t = s.own(group, t, hash)
 	}
 	if (int(t.n)+1)*s.stride > len(t.words) {
 		s.growSlab(t)
@@ -160,7 +163,8 @@ func (s *store) reserve(g *keyGroup, t *table, hash, slot uint64) (*table, uint6
 // own makes the table that hash belongs to writable in the current epoch. If a
 // live snapshot shares it, a copy takes its place in the directory; only the index
 // goes over as it is, since snapshots do not read it.
-func (s *store) own(g *keyGroup, t *table, hash uint64) *table {
+func (s *store) own(group uint32, t *table, hash uint64) *table {
+	g := &s.groups[group]
 	if t.stamp <= g.maxLive {
 		shared := t
 		t = &table{
@@ -169,7 +173,7 @@ func (s *store) own(g *keyGroup, t *table, hash uint64) *table {
 		}
 		copy(t.words, shared.words[:int(t.n)*s.stride])
 		s.giveUp(shared.words)
-		s.place(g, hash, t.depth, t)
+		s.place(group, hash, t.depth, t)
 	}
 	t.stamp = s.epoch
 	if s.tracking && t.blocks == nil {
@@ -180,7 +184,8 @@ func (s *store) own(g *keyGroup, t *table, hash uint64) *table {
 
 // place makes t the table of all hashes that share the first depth bits with hash,
 // in a directory copied first if a live snapshot shares it.
-func (s *store) place(g *keyGroup, hash uint64, depth uint8, t *table) {
+func (s *store) place(group uint32, hash uint64, depth uint8, t *table) {
+	g := &s.groups[group]
 	if g.stamp <= g.maxLive {
 		g.dir, g.stamp = slices.Clone(g.dir), s.epoch
 	}
@@ -190,7 +195,7 @@ func (s *store) place(g *keyGroup, hash uint64, depth uint8, t *table) {
 		g.dir[first+i] = t
 	}
 	if len(g.dir) == 1 {
-		g.root = t
+		s.roots[group] = t
 	}
 }
 
@@ -223,11 +228,11 @@ func (s *store) growSlab(t *table) {
 
 // split divides a full table in two by the next hash bit, keeping the order of
 // entries, and doubles the directory if it must.
-func (s *store) split(g *keyGroup, t *table, hash uint64) {
+func (s *store) split(group uint32, t *table, hash uint64) {
 	if t.depth == maxDirectoryDepth {
 		panic(fmt.Sprintf("state: more than %d keys share the first %d hash bits", s.maxEntries, t.depth))
 	}
-	s.widen(g, uint(t.depth)+1)
+	s.widen(group, uint(t.depth)+1)
 	old, oldBlocks := t.words, t.blocks
 	bit := 63 - uint(t.depth)
 	ones := 0
@@ -251,32 +256,35 @@ func (s *store) split(g *keyGroup, t *table, hash uint64) {
 		}
 		to.n++
 	}
-	s.place(g, hash&^(1<<bit), low.depth, low)
-	s.place(g, hash|1<<bit, high.depth, high)
+	s.place(group, hash&^(1<<bit), low.depth, low)
+	s.place(group, hash|1<<bit, high.depth, high)
 	s.giveUp(old)
 }
 
 // widen doubles the directory until it has the given depth.
-func (s *store) widen(g *keyGroup, depth uint) {
+func (s *store) widen(group uint32, depth uint) {
+	g := &s.groups[group]
 	for 64-g.shift < depth {
 		dir := make([]*table, 2*len(g.dir))
 		for i := range dir {
 			dir[i] = g.dir[i/2]
 		}
-		g.root, g.dir, g.stamp = nil, dir, s.epoch
+		s.roots[group] = nil
+		g.dir, g.stamp = dir, s.epoch
 		g.shift--
 	}
 }
 
 // remove deletes key and reports whether it was there.
-func (s *store) remove(g *keyGroup, key uint64) bool {
+func (s *store) remove(group uint32, key uint64) bool {
+	g := &s.groups[group]
 	hash := hashKey(key)
 	t, pos, _ := s.lookup(g, hash, key)
 	if pos < 0 {
 		return false
 	}
 	if t.stamp != s.epoch {
-		t = s.own(g, t, hash)
+		t = s.own(group, t, hash)
 	}
 	if s.indirect {
 		s.freeVal(g, uint32(t.words[pos*s.stride+1]))
@@ -306,7 +314,8 @@ func (s *store) logDeletion(g *keyGroup, key uint64) {
 }
 
 // drop empties a group.
-func (s *store) drop(g *keyGroup) {
+func (s *store) drop(group uint32) {
+	g := &s.groups[group]
 	tables(g.dir, func(t *table) bool {
 		if s.indirect {
 			for pos := range int(t.n) {
@@ -320,6 +329,7 @@ func (s *store) drop(g *keyGroup) {
 		}
 		return true
 	})
+	s.roots[group] = nil
 	*g = keyGroup{maxLive: g.maxLive, reset: g.reset}
 	if s.tracking {
 		g.reset = s.epoch
