@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -58,8 +59,9 @@ func (w *Workload) Truth(until time.Duration) []Onset {
 }
 
 func (w *Workload) keysOf(ranks []uint64) []uint64 {
-	w.ids.Map(ranks)
-	return ranks
+	ids := slices.Clone(ranks)
+	w.ids.Map(ids)
+	return ids
 }
 
 // Spec returns the spec as it was built, with the preset's values in it.
