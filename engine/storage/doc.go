@@ -1,0 +1,26 @@
+// Package storage is the room of durable checkpoints: the file format, the
+// directory of a job's checkpoints, the search for the newest one that can be trusted, and
+// retention. It runs on a small file system interface, with the operating system and
+// a faulty in-memory one behind it.
+//
+// # Directory
+//
+//	<dir>/job-<id>/chk-<number>/task-<n>.state
+//	                            MANIFEST
+//
+// A file is written under a temporary name, synced, and renamed. The MANIFEST
+// comes last; it lists every file with its size and checksum, so a checkpoint is
+// complete if and only if it has one. A directory without MANIFEST was never acknowledged and is
+// reported as incomplete; everything else that does not verify is damage.
+//
+// # File
+//
+// A state file is a sequence of records: identity, then sections of data chunks,
+// then a trailer. Each record and each section carries its CRC32C (Castagnoli), the
+// MANIFEST has that of the whole file. Chunks keep their boundaries: what was
+// written as one is read as one.
+//
+// A Store may be used by several goroutines if its FS may; a Writer or Reader by one.
+//
+// May import: core, standard library.
+package storage

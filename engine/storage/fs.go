@@ -1,0 +1,78 @@
+package storage
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// FS is the part of a file system that checkpoints need. Errors name the path, and
+// wrap the errors of io/fs and syscall (fs.ErrNotExist, ENOSPC …).
+type FS interface {
+	// MkdirAll makes a directory and its parents; it is no error if it exists.
+	MkdirAll(path string) error
+	// Create makes or truncates a file for writing.
+	Create(path string) (File, error)
+	// Open opens a file for reading.
+	Open(path string) (io.ReadCloser, error)
+	// ReadDir returns the names in a directory, sorted.
+	ReadDir(path string) ([]string, error)
+	// Rename moves a file within a directory, replacing a file of that name, at
+	// once for every observer.
+	Rename(from, to string) error
+	// Remove deletes a file or an empty directory.
+	Remove(path string) error
+	// SyncDir makes creations, renames and removals in a directory durable.
+	SyncDir(path string) error
+}
+
+// File is a file being written. Sync makes its content durable.
+type File interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// OS is the file system of the operating system.
+type OS struct{}
+
+// MkdirAll implements FS.
+func (OS) MkdirAll(path string) error { return os.MkdirAll(path, 0o755) }
+
+// Create implements FS.
+func (OS) Create(path string) (File, error) { return os.Create(path) }
+
+// Open implements FS.
+func (OS) Open(path string) (io.ReadCloser, error) { return os.Open(path) }
+
+// Rename implements FS.
+func (OS) Rename(from, to string) error { return os.Rename(from, to) }
+
+// Remove implements FS.
+func (OS) Remove(path string) error { return os.Remove(path) }
+
+// ReadDir implements FS.
+func (OS) ReadDir(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
+// SyncDir implements FS.
+func (OS) SyncDir(path string) error {
+	d, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if closeErr := d.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+package storage
+
+import (
+	"bufio"
+	"fmt"
+	"path"
+)
+
+// FileInfo is what the MANIFEST says of a state file.
+type FileInfo struct {
+	Task   uint32 `json:"task"`
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	CRC32C uint32 `json:"crc32c"`
+}
+
+// Writer streams one task's state file. Nothing of it is visible under its name
+// until Close. After an error only Abort is left to do. One goroutine uses it.
+type Writer struct {
+	store *Store
+	id    FileID
+	dir   string
+	temp  string
+	file  File
+	encoder
+	err error
+}
+
+// Create starts the state file of a task in a checkpoint that is not complete
+// yet; a file of an earlier attempt is replaced at Close.
+func (s *Store) Create(checkpoint uint64, task uint32) (*Writer, error) {
+	dir := s.checkpointDir(checkpoint)
+	if err := s.makeDir(dir); err != nil {
+		return nil, fmt.Errorf("create checkpoint directory %s: %w", dir, err)
+	}
+	w := &Writer{store: s, dir: dir, id: FileID{Job: s.job, Checkpoint: checkpoint, Task: task}}
+	w.temp = path.Join(dir, taskName(task)+tempSuffix)
+	file, err := s.fs.Create(w.temp)
+	if err != nil {
+		return nil, fmt.Errorf("create state file %s: %w", w.temp, err)
+	}
+	w.file = file
+	w.out = bufio.NewWriterSize(file, 64<<10)
+	if err := w.check(w.begin(w.id)); err != nil {
+		w.Abort()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *Writer) check(err error) error {
+	if err != nil && w.err == nil {
+		w.err = fmt.Errorf("write state file %s: %w", w.temp, err)
+	}
+	return w.err
+}
+
+// Section ends the current section and starts the next one ("state", "channels",
+// "order", "inflight" …). Names are up to 255 bytes.
+func (w *Writer) Section(name string) error {
+	if w.err != nil {
+		return w.err
+	}
+	if name == "" || len(name) > 255 {
+		panic(fmt.Sprintf("storage: section name of %d bytes", len(name)))
+	}
+	return w.check(w.startSection(name))
+}
+
+// Write adds one chunk, of at most 1 GiB, to the current section; Reader.Next gives
+// it back as one. The chunk is not kept.
+func (w *Writer) Write(chunk []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	if !w.open {
+		panic("storage: write outside a section")
+	}
+	if len(chunk) > maxChunkBytes {
+		return 0, w.check(fmt.Errorf("chunk of %d bytes, at most %d", len(chunk), maxChunkBytes))
+	}
+	if err := w.check(w.chunk(chunk)); err != nil {
+		return 0, err
+	}
+	return len(chunk), nil
+}
+
+// Close makes the file durable under its name and returns its entry for Commit. On an
+// error the file is aborted.
+func (w *Writer) Close() (FileInfo, error) {
+	if w.err == nil {
+		w.check(w.finish())
+	}
+	if w.err == nil {
+		w.check(w.out.Flush())
+	}
+	if w.err != nil {
+		w.Abort()
+		return FileInfo{}, w.err
+	}
+	name := taskName(w.id.Task)
+	file := w.file
+	w.file = nil
+	if err := w.store.publish(file, w.temp, path.Join(w.dir, name)); err != nil {
+		return FileInfo{}, w.check(err)
+	}
+	return FileInfo{Task: w.id.Task, Name: name, Bytes: w.size, CRC32C: w.crc}, nil
+}
+
+// Abort gives the file up and removes what was written. It is safe to call it after
+// Close, then it does nothing.
+func (w *Writer) Abort() {
+	if w.file == nil {
+		return
+	}
+	// The write's own error is the one to report; a temporary file left behind
+	// is never read, and the next attempt truncates it.
+	_ = w.file.Close()
+	_ = w.store.fs.Remove(w.temp)
+	w.file = nil
+}
+
+// publish syncs and closes a file written under a temporary name and renames it.
+func (s *Store) publish(file File, temp, final string) error {
+	var err error
+	if s.sync {
+		err = file.Sync()
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = s.fs.Rename(temp, final)
+	}
+	if err != nil {
+		_ = s.fs.Remove(temp) // as in Abort
+		return err
+	}
+	if s.sync {
+		return s.fs.SyncDir(path.Dir(final))
+	}
+	return nil
+}
