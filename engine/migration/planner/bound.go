@@ -1,6 +1,9 @@
 package planner
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // relaxation is the cheapest way for every task to shed what it has to, as if
 // all that is shed found room somewhere, except for big groups, of which no two
@@ -17,8 +20,9 @@ type relaxation struct {
 type seating struct {
 	*problem
 	big    []int32
-	shed   []*coverSearch // by task, over its groups that are not big
+	normal [][]int32      // by task, its groups that are not big
 	small  []float64      // by task, load of those
+	shed   []*coverSearch // by task, over those of them that covers may use
 	plain  []cover        // by task, what it sheds without a big group
 	cost   [][]float64    // by big group and task
 	seated [][]*cover     // solved cells
@@ -28,7 +32,11 @@ type seating struct {
 // out of covers where the rest suffices; its bytes then are no bound. It is
 // false when the big groups cannot each have a task of their own.
 func (p *problem) cheapest(largest float64) (relaxation, bool) {
-	s := p.newSeating(largest)
+	return p.newSeating(largest).relax()
+}
+
+func (s *seating) relax() (relaxation, bool) {
+	p := s.problem
 	r := relaxation{evict: make([][]int32, p.tasks), seat: make([]int32, p.tasks)}
 	for d, c := range s.plain {
 		r.seat[d] = -1
@@ -38,54 +46,107 @@ func (p *problem) cheapest(largest float64) (relaxation, bool) {
 	if len(s.big) == 0 {
 		return r, true
 	}
-	seats, total, ok := s.solve()
+	seats, ok := s.solve()
 	if !ok {
 		return r, false
 	}
 	for i, d := range seats {
 		r.seat[d] = s.big[i]
 		r.evict[d] = s.seated[i][d].groups
+		r.bytes += s.seated[i][d].bound - s.plain[d].bound
+		if int(p.route[s.big[i]]) != d {
+			r.bytes += p.bytes[s.big[i]]
+		}
 	}
-	// Sums of bytes beyond 2^53 lose their last digits, which a bound may not
-	// turn in its favour.
-	r.bytes = max(0, r.bytes+int64(math.Floor(total*(1-1e-12))))
 	return r, true
 }
 
 func (p *problem) newSeating(largest float64) *seating {
 	s := &seating{
-		problem: p, shed: make([]*coverSearch, p.tasks), small: make([]float64, p.tasks), plain: make([]cover, p.tasks),
+		problem: p, normal: make([][]int32, p.tasks), small: make([]float64, p.tasks),
+		shed: make([]*coverSearch, p.tasks), plain: make([]cover, p.tasks),
 	}
-	bytesOf := func(g int32) int64 { return p.bytes[g] }
-	for d, list := range p.movable(p.route) {
-		var normal, limited []int32
-		limitedLoad := 0.0
+	for d, list := range p.movable(p.start) {
+		var normal []int32
 		for _, g := range list {
 			if p.load[g] > p.cap/2 {
 				s.big = append(s.big, g)
-				continue
-			}
-			normal = append(normal, g)
-			s.small[d] += p.load[g]
-			if p.load[g] <= largest {
-				limited = append(limited, g)
-				limitedLoad += p.load[g]
+			} else {
+				normal = append(normal, g)
 			}
 		}
-		need := p.fixedLoad[d] + s.small[d] - p.capOf(d)
-		if limitedLoad >= need && len(limited) > 0 {
-			normal = limited
-		}
-		s.shed[d] = newCoverSearch(p, normal, bytesOf, coverNodes)
-		s.plain[d] = s.shed[d].solve(need)
+		s.supply(d, normal, largest)
+	}
+	s.cost, s.seated = make([][]float64, len(s.big)), make([][]*cover, len(s.big))
+	for i := range s.big {
+		s.cost[i], s.seated[i] = make([]float64, p.tasks), make([]*cover, p.tasks)
+	}
+	for d := range p.tasks {
+		s.price(d)
 	}
 	return s
+}
+
+// supply sets the groups, none of them big, that a task may shed.
+func (s *seating) supply(d int, normal []int32, largest float64) {
+	var limited []int32
+	limitedLoad := 0.0
+	s.normal[d], s.small[d] = normal, 0
+	for _, g := range normal {
+		s.small[d] += s.load[g]
+		if s.load[g] <= largest {
+			limited = append(limited, g)
+			limitedLoad += s.load[g]
+		}
+	}
+	if limitedLoad >= s.pinned[d]+s.small[d]-s.capOf(d) && len(limited) > 0 {
+		normal = limited
+	}
+	s.shed[d] = newCoverSearch(s.problem, normal, func(g int32) int64 { return s.bytes[g] }, coverNodes)
+}
+
+// price sets what a task sheds without a big group, and its column of costs to
+// linear relaxations.
+func (s *seating) price(d int) {
+	s.plain[d] = s.shed[d].solve(s.pinned[d] + s.small[d] - s.capOf(d))
+	for i, g := range s.big {
+		s.seated[i][d] = nil
+		need := s.need(g, d)
+		switch n := len(s.shed[d].groups); {
+		case math.IsInf(need, 1):
+			s.cost[i][d] = need
+		case s.load[g] > s.cap:
+			s.cost[i][d] = s.cell(i, d, float64(s.whole(d).bytes))
+		default:
+			s.cost[i][d] = s.cell(i, d, s.shed[d].relaxed(0, min(need, s.shed[d].load[n])))
+		}
+	}
+}
+
+// pin returns the seating with a group that is not big placed for good; only
+// the two tasks concerned are worked out anew.
+func (s *seating) pin(group int32, task int) *seating {
+	home := int(s.start[group])
+	n := &seating{
+		problem: s.problem.pin(group, task), big: s.big, normal: slices.Clone(s.normal), small: slices.Clone(s.small),
+		shed: slices.Clone(s.shed), plain: slices.Clone(s.plain), cost: make([][]float64, len(s.big)), seated: make([][]*cover, len(s.big)),
+	}
+	for i := range s.big {
+		n.cost[i], n.seated[i] = slices.Clone(s.cost[i]), slices.Clone(s.seated[i])
+	}
+	rest := slices.DeleteFunc(slices.Clone(s.normal[home]), func(g int32) bool { return g == group })
+	n.supply(home, rest, 0)
+	n.price(home)
+	if task != home {
+		n.price(task)
+	}
+	return n
 }
 
 // need is the load that a task has to shed to hold the big group, or +Inf when
 // it cannot hold it.
 func (s *seating) need(g int32, d int) float64 {
-	load, fixed := s.load[g], s.fixedLoad[d]
+	load, fixed := s.load[g], s.pinned[d]
 	switch {
 	case !s.allowed(g, d):
 		return math.Inf(1)
@@ -104,41 +165,41 @@ func (s *seating) need(g int32, d int) float64 {
 // solve assigns all big groups. Cells begin with their linear relaxation, and
 // those that an assignment uses are replaced by their whole covers until it
 // uses no others.
-func (s *seating) solve() (seats []int, total float64, ok bool) {
+func (s *seating) solve() (seats []int, ok bool) {
 	if len(s.big) > s.tasks {
-		return nil, 0, false
-	}
-	s.cost, s.seated = make([][]float64, len(s.big)), make([][]*cover, len(s.big))
-	for i, g := range s.big {
-		s.cost[i], s.seated[i] = make([]float64, s.tasks), make([]*cover, s.tasks)
-		for d := range s.tasks {
-			need := s.need(g, d)
-			if math.IsInf(need, 1) {
-				s.cost[i][d] = need
-				continue
-			}
-			n := len(s.shed[d].groups)
-			s.cost[i][d] = s.cell(i, d, s.shed[d].relaxed(0, min(need, s.shed[d].load[n])))
-		}
+		return nil, false
 	}
 	for {
-		seats, total = assign(s.cost)
+		seats, total := assign(s.cost)
 		if math.IsInf(total, 1) {
-			return nil, 0, false
+			return nil, false
 		}
 		fresh := false
 		for i, d := range seats {
 			if s.seated[i][d] == nil {
-				c := s.shed[d].solve(s.need(s.big[i], d))
+				c := s.whole(d)
+				if s.load[s.big[i]] <= s.cap {
+					c = s.shed[d].solve(s.need(s.big[i], d))
+				}
 				s.seated[i][d] = &c
 				s.cost[i][d] = s.cell(i, d, float64(c.bound))
 				fresh = true
 			}
 		}
 		if !fresh {
-			return seats, total, true
+			return seats, true
 		}
 	}
+}
+
+// whole is the cover that empties a task of all but big groups.
+func (s *seating) whole(d int) cover {
+	c := cover{groups: s.normal[d]}
+	for _, g := range c.groups {
+		c.bytes += s.bytes[g]
+	}
+	c.bound = c.bytes
+	return c
 }
 
 func (s *seating) cell(i, d int, shed float64) float64 {

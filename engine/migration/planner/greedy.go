@@ -8,57 +8,49 @@ import (
 // greedy is the default planner. It sheds from each overloaded task the
 // cheapest set of groups that covers its excess, packs those into the other
 // tasks by falling load, makes room by evicting smaller groups where one does
-// not fit, and then exchanges moved groups for cheaper ones. A few ways of
-// choosing and packing are tried, and the plan with the least bytes wins.
+// not fit, and then exchanges moved groups for cheaper ones. Where a group does
+// not fit, it tries the alternatives of that group as far as their bounds
+// promise fewer bytes.
 func greedy(p *problem) []int32 {
-	if route := p.greedyAt(true); route != nil {
-		return route
+	if s := p.search(); s.route != nil {
+		return s.route
 	}
 	// The cap is out of reach for this planner, so look for the lowest one that
 	// is not. At the present maximum nothing has to move.
-	target := p.cap
-	defer func() { p.cap = target }()
 	best := p.route
 	low, high := p.cap, p.maxLoad(p.route)
 	for range 12 {
-		p.cap = (low + high) / 2
-		if route := p.greedyAt(false); route != nil {
-			best, high = route, p.cap
-		} else {
-			low = p.cap
+		q := *p
+		q.cap = (low + high) / 2
+		if r, ok := q.cheapest(0); ok {
+			if route, _ := q.packed(r); route != nil {
+				best, high = route, q.cap
+				continue
+			}
 		}
+		low = q.cap
 	}
 	return best
 }
 
-// greedyAt plans for the problem's cap, or returns nil when that fails.
-func (p *problem) greedyAt(thorough bool) []int32 {
-	var best []int32
-	bestBytes, bound := int64(math.MaxInt64), int64(0)
-	for i, largest := range [...]float64{0, p.cap / 2, p.cap / 4, p.cap / 8, p.cap / 16} {
-		r, ok := p.cheapest(largest)
-		if !ok {
-			return nil
-		}
-		if i == 0 {
-			bound = r.bytes
-		}
-		for _, tight := range [...]bool{false, true} {
-			k := newPacking(p, r, tight)
-			if !k.pack() {
-				continue
-			}
+// packed completes a relaxation to a plan by the better of two ways of
+// packing, or returns nil when both fail. stuck is the first group that the
+// last way tried found no room for, or −1.
+func (p *problem) packed(r relaxation) (route []int32, stuck int32) {
+	best := int64(math.MaxInt64)
+	for _, tight := range [...]bool{false, true} {
+		k := newPacking(p, r, tight)
+		if k.pack() {
 			k.improve()
-			if b := p.movedBytes(k.owner); b < bestBytes {
-				best, bestBytes = k.owner, b
+			if b := p.movedBytes(k.owner); b < best {
+				route, best = k.owner, b
 			}
-			// Half a per mille is beyond what the meters can tell.
-			if !thorough || float64(bestBytes) <= float64(bound)*1.0005 {
-				return best
-			}
+		}
+		if stuck = k.stuck; stuck < 0 {
+			break
 		}
 	}
-	return best
+	return route, stuck
 }
 
 // packing is a plan in the making.
@@ -68,11 +60,12 @@ type packing struct {
 	load   []float64
 	closed []bool  // tasks that belong to one oversize group
 	queue  []int32 // groups without an owner, by rising load
+	stuck  int32   // the first group that found no room, or −1
 	tight  bool    // prefer the fullest task that still fits to the emptiest
 }
 
 func newPacking(p *problem, r relaxation, tight bool) *packing {
-	k := &packing{problem: p, owner: slices.Clone(p.route), closed: make([]bool, p.tasks), tight: tight}
+	k := &packing{problem: p, owner: slices.Clone(p.start), closed: make([]bool, p.tasks), stuck: -1, tight: tight}
 	for d, groups := range r.evict {
 		k.queue = append(k.queue, groups...)
 		if g := r.seat[d]; g >= 0 {
@@ -82,7 +75,7 @@ func newPacking(p *problem, r relaxation, tight bool) *packing {
 	}
 	k.load = k.loads(k.owner)
 	for _, g := range k.queue {
-		k.load[p.route[g]] -= p.load[g]
+		k.load[p.start[g]] -= p.load[g]
 	}
 	k.byLoad(k.queue)
 	slices.Reverse(k.queue)
@@ -106,6 +99,9 @@ func (k *packing) pack() bool {
 		if d := k.roomFor(g); d >= 0 {
 			k.put(g, d)
 			continue
+		}
+		if k.stuck < 0 {
+			k.stuck = g
 		}
 		if !k.makeRoom(g) {
 			return false

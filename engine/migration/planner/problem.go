@@ -1,12 +1,18 @@
 package planner
 
 import (
+	"math"
 	"slices"
 )
 
 // slackShare keeps rounding errors of summed loads from breaking a cap that is
 // met exactly.
 const slackShare = 1e-9
+
+// loadUnits is the resolution of loads, in units a mean task load. As multiples
+// of 2^−44 the sums over up to 512 tasks are exact in a float64, so that equal
+// loads stay equal in whatever order they were added.
+const loadUnits = 1 << 44
 
 // problem is a checked input with loads as multiples of the mean task load, so
 // that scaling all loads changes nothing.
@@ -16,12 +22,15 @@ type problem struct {
 	bytes     []int64   // by group
 	route     []int32   // present owner by group; never written
 	home      []int32   // default owner by group
-	fixed     []bool    // by group
+	start     []int32   // route, but for groups that a search has pinned elsewhere
+	fixed     []bool    // by group, also true for pinned ones
 	targets   []bool    // by task
-	fixedLoad []float64 // by task, load that cannot leave
+	fixedLoad []float64 // by task, load that the input fixes there
+	pinned    []float64 // by task, fixedLoad and what a search has pinned there
 	theta     float64
 	cap       float64 // 1+θ with slackShare
 	limit     int     // of the routing table, for mixed
+	found     *found  // the outcome of search, once it ran
 }
 
 func newProblem(in Input) (*problem, error) {
@@ -31,7 +40,7 @@ func newProblem(in Input) (*problem, error) {
 	groups := len(in.Load)
 	p := &problem{
 		tasks: in.Tasks, load: make([]float64, groups), bytes: in.StateBytes, route: in.Route, home: in.Default,
-		fixed: in.Fixed, targets: in.Targets, fixedLoad: make([]float64, in.Tasks),
+		start: in.Route, fixed: in.Fixed, targets: in.Targets, fixedLoad: make([]float64, in.Tasks),
 		theta: in.Theta, cap: (1 + in.Theta) * (1 + slackShare), limit: in.TableLimit,
 	}
 	if p.home == nil {
@@ -52,13 +61,23 @@ func newProblem(in Input) (*problem, error) {
 	}
 	for g, l := range in.Load {
 		if total > 0 {
-			p.load[g] = l / total * float64(in.Tasks)
+			p.load[g] = math.Round(l/total*float64(in.Tasks)*loadUnits) / loadUnits
 		}
 		if p.fixed[g] {
 			p.fixedLoad[p.route[g]] += p.load[g]
 		}
 	}
+	p.pinned = p.fixedLoad
 	return p, nil
+}
+
+// pin returns the problem with a movable group placed for good.
+func (p *problem) pin(group int32, task int) *problem {
+	q := *p
+	q.start, q.fixed, q.pinned = slices.Clone(p.start), slices.Clone(p.fixed), slices.Clone(p.pinned)
+	q.start[group], q.fixed[group] = int32(task), true
+	q.pinned[task] += p.load[group]
+	return &q
 }
 
 // capOf is the cap of one task: a task whose fixed load exceeds the common cap
@@ -179,12 +198,12 @@ func (p *problem) finish(name string, route []int32) Plan {
 	} else {
 		plan.Balanced = true
 	}
-	bound, ok := p.cheapest(0)
-	if ok {
-		plan.LowerBoundBytes = bound.bytes
+	s := p.search()
+	if s.bounded {
+		plan.LowerBoundBytes = s.bound
 	}
 	switch {
-	case !ok || !p.keepsRule(route):
+	case !s.bounded || !p.keepsRule(route):
 	case plan.LowerBoundBytes > 0:
 		plan.Gap = float64(plan.MovedBytes)/float64(plan.LowerBoundBytes) - 1
 		plan.GapKnown = true
