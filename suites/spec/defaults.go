@@ -1,0 +1,75 @@
+package spec
+
+import "time"
+
+func (s *Suite) setDefaults() {
+	s.Repeat, s.Order, s.Runtime, s.Seed = 3, "interleaved", "process", 1
+	s.Config.setDefaults()
+}
+
+func (c *Config) setDefaults() {
+	c.Job.setDefaults()
+	c.Workload.setDefaults()
+	c.Timing.setDefaults()
+	c.Checkpoint.setDefaults()
+	c.Detection.setDefaults()
+}
+
+func (c *Cell) setDefaults() {
+	c.Config.setDefaults()
+	c.Recovery.setDefaults()
+}
+
+func (j *Job) setDefaults() { j.Workers, j.Slots = 2, 64 }
+
+func (o *Operator) setDefaults() {
+	o.Parallelism, o.KeyGroups, o.Sink = 1, 1024, "eager"
+	o.State.setDefaults()
+	o.Service.setDefaults()
+}
+
+func (s *State) setDefaults() { s.Backend = "heap" }
+
+func (s *Service) setDefaults() { s.Mode, s.Distribution, s.Sigma = "none", "constant", 0.5 }
+
+func (w *Workload) setDefaults() {
+	w.Arrivals.setDefaults()
+	w.CatchUp.setDefaults()
+	w.Payload.setDefaults()
+	w.State.setDefaults()
+	w.Service.setDefaults()
+	w.Replay.setDefaults()
+}
+
+func (a *Arrivals) setDefaults() { a.Kind = "constant" }
+
+func (c *CatchUp) setDefaults() { c.Policy, c.Factor = "burst", 2 }
+
+func (m *Measure) setDefaults() { m.Kind, m.By = "none", "independent" }
+
+func (r *Replay) setDefaults() { r.Unit, r.Speed, r.Scale, r.OnBadRow = "ms", 1, 1, "fail" }
+
+func (t *Timing) setDefaults() {
+	t.Warmup, t.Steady, t.After = time.Second, 2*time.Second, 4*time.Second
+	t.Hold, t.Band, t.Interval = time.Second, 0.25, 100*time.Millisecond
+	t.Drain = 10 * time.Second
+}
+
+func (c *Checkpoint) setDefaults() {
+	c.Timeout, c.Retain, c.Mode, c.Scope = 10*time.Second, 2, "aligned", "global"
+}
+
+func (d *Detection) setDefaults() {
+	d.Heartbeat, d.Lease = 20*time.Millisecond, 200*time.Millisecond
+}
+
+func (m *Migration) setDefaults() {
+	m.Groups, m.Share, m.Theta = "hottest", 0.5, 0.2
+	m.Rounds = Rounds{Auto: true}
+}
+
+func (r *Recovery) setDefaults() {
+	r.Every, r.LogBytes = 100*time.Millisecond, 64<<20
+}
+
+func (f *Fault) setDefaults() { f.Factor = 10 }
