@@ -20,6 +20,10 @@ type composed struct {
 	value    Value
 	payload  *payload // nil: none
 	seed     uint64
+	// limit is the number of records if the stream ends, else 0.
+	limit uint64
+	// values are recorded values, read in a loop; nil: none.
+	values []int64
 }
 
 // extend returns s longer by n, without clearing what it adds.
@@ -53,11 +57,17 @@ func (c *composed) FillStrided(dst *core.Columns, from, stride uint64, n int) {
 }
 
 func (c *composed) fillValues(dst *core.Columns, from, stride uint64, n int) {
-	if c.value.Kind == "" || c.value.Kind == "none" {
+	if c.values == nil && (c.value.Kind == "" || c.value.Kind == "none") {
 		return
 	}
 	var vals []int64
 	dst.Vals, vals = extend(dst.Vals, n)
+	if c.values != nil {
+		for j := range vals {
+			vals[j] = c.values[(from+uint64(j)*stride)%uint64(len(c.values))]
+		}
+		return
+	}
 	switch seed := rng.Derive(c.seed, labelValue); c.value.Kind {
 	case "one":
 		for j := range vals {
@@ -82,9 +92,16 @@ func (c *composed) fillValues(dst *core.Columns, from, stride uint64, n int) {
 	}
 }
 
-func (c *composed) Due(t time.Duration) uint64 { return before(c.arrivals, t) }
+func (c *composed) Due(t time.Duration) uint64 { return c.ended(before(c.arrivals, t)) }
 
-func (c *composed) Scheduled(d time.Duration) uint64 { return c.arrivals.Before(int64(d)) }
+func (c *composed) Scheduled(d time.Duration) uint64 { return c.ended(c.arrivals.Before(int64(d))) }
+
+func (c *composed) ended(n uint64) uint64 {
+	if c.limit > 0 {
+		return min(n, c.limit)
+	}
+	return n
+}
 
 func (c *composed) Clone() Stream {
 	d := *c
@@ -96,6 +113,7 @@ func (c *composed) Clone() Stream {
 // noise so that they cost one copy.
 type payload struct {
 	size  measure.Dist
+	sizes []uint32 // recorded sizes, read in a loop, instead of size
 	seed  uint64
 	noise []byte
 }
@@ -116,7 +134,12 @@ func (p *payload) fill(dst *core.Columns, from, stride uint64, n int) {
 	}
 	for range n {
 		word := rng.At(p.seed, from)
-		size := int(p.size.Quantile(rng.Open(word)))
+		var size int
+		if p.sizes != nil {
+			size = int(p.sizes[from%uint64(len(p.sizes))])
+		} else {
+			size = int(p.size.Quantile(rng.Open(word)))
+		}
 		at := int(rng.Mix(word) % noiseBytes)
 		for size > 0 {
 			part := p.noise[at:min(len(p.noise), at+size)]

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-bench/weir/workloads/arrivals"
 	"github.com/weir-bench/weir/workloads/keys"
 	"github.com/weir-bench/weir/workloads/measure"
+	"github.com/weir-bench/weir/workloads/replay"
 	"github.com/weir-bench/weir/workloads/rng"
 	"github.com/weir-bench/weir/workloads/text"
 )
@@ -46,7 +47,7 @@ func Open(spec Spec) (*Workload, error) {
 	if problems := Validate(spec); len(problems) > 0 {
 		return nil, SpecError(problems)
 	}
-	spec, _ = spec.withPreset()
+	spec, _ = spec.complete()
 	b := builder{spec: spec, w: &Workload{spec: spec, ids: keys.Dense{}}}
 	if err := b.build(); err != nil {
 		return nil, err
@@ -56,13 +57,17 @@ func Open(spec Spec) (*Workload, error) {
 
 // builder holds what the parts of a workload share while it is built.
 type builder struct {
-	spec Spec
-	w    *Workload
+	spec  Spec
+	w     *Workload
+	trace *replay.Trace // of the spec's replay; nil if nothing uses it
 }
 
 func (b *builder) seed(label uint64) uint64 { return rng.Derive(b.spec.Seed, label) }
 
 func (b *builder) build() error {
+	if err := b.readTrace(); err != nil {
+		return err
+	}
 	process, err := b.arrivals()
 	if err != nil {
 		return err
@@ -80,6 +85,9 @@ func (b *builder) build() error {
 	if size := b.spec.Payload.dist(); size != nil {
 		c.payload = newPayload(size, b.seed(labelPayload))
 	}
+	if b.spec.Kind == KindReplay {
+		b.recorded(c)
+	}
 	b.w.Stream = c
 	return nil
 }
@@ -94,6 +102,9 @@ func (b *builder) keys() error {
 		book := text.Opticks()
 		w.dist, w.ids, w.name = keys.Sequence(book.Ranks()), keys.Listed(book.Keys()), book.Name
 		return nil
+	}
+	if s.Kind == KindReplay {
+		return b.recordedKeys()
 	}
 	w.dist = b.synthetic(uint64(s.Keys))
 	return nil
@@ -189,6 +200,9 @@ func (a *Arrivals) factors() (low, peak float64) {
 
 func (b *builder) arrivals() (arrivals.Process, error) {
 	a, rate := &b.spec.Arrivals, b.spec.Rate
+	if a.Kind == ArriveReplay {
+		return b.recordedArrivals()
+	}
 	if a.Kind == ArrivePareto {
 		gap := float64(time.Second) / rate * (1 - a.Shape) // scale for that mean
 		return arrivals.Renewal(measure.Pareto{Scale: gap, Shape: a.Shape}, b.seed(labelArrivals)), nil

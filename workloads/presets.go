@@ -20,9 +20,10 @@ func PresetByName(name string) (Preset, bool) {
 	return Preset{}, false
 }
 
-// withPreset returns s with the fields that are zero taken from its preset.
+// complete returns s with its defaults, and with the fields that are zero taken
+// from its preset.
 // A kind of its own makes the fields that belong to the preset's kind void.
-func (s Spec) withPreset() (Spec, *FieldError) {
+func (s Spec) complete() (Spec, *FieldError) {
 	if s.Preset != "" {
 		p, ok := PresetByName(s.Preset)
 		if !ok {
@@ -45,6 +46,9 @@ func (s Spec) withPreset() (Spec, *FieldError) {
 	}
 	if s.Kind == "" {
 		s.Kind = KindUniform
+	}
+	if s.Kind == KindReplay && s.Rate == 0 && s.Arrivals.Kind == "" {
+		s.Arrivals.Kind = ArriveReplay
 	}
 	return s, nil
 }

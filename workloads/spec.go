@@ -60,7 +60,8 @@ type Spec struct {
 	// default none.
 	Service Measure `yaml:"service"`
 
-	// Replay is the trace, for kind replay or arrivals replay.
+	// Replay is the trace, for kind replay or arrivals replay. Kind replay
+	// without a rate replays the arrivals too.
 	Replay Replay `yaml:"replay"`
 }
 
@@ -109,9 +110,8 @@ type Arrivals struct {
 	Hurst float64 `yaml:"hurst"`
 	// Shape of the gaps, in [0, 0.5).
 	Shape float64 `yaml:"shape"`
-	// Path is the trace whose times are replayed; default the workload's
-	// replay path.
-	Path string `yaml:"path"`
+	// Replay is the trace whose times are replayed; default the workload's.
+	Replay Replay `yaml:"replay"`
 }
 
 // Kinds of changes of the keys, for Change.Kind.
@@ -184,7 +184,8 @@ type Replay struct {
 	// Format is compact, csv or jsonl; default by the file's name.
 	Format string `yaml:"format"`
 	// Key, Time, Value and Size name the columns; in compact files they are
-	// column numbers. Time is needed to replay arrivals, Key to replay keys.
+	// column numbers, and column 0 is the time. Time is needed to replay
+	// arrivals, Key to replay keys.
 	Key   string `yaml:"key"`
 	Time  string `yaml:"time"`
 	Value string `yaml:"value"`

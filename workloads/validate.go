@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-bench/weir/workloads/arrivals"
+	"github.com/weir-bench/weir/workloads/replay"
 )
 
 // FieldError is one problem of a Spec.
@@ -36,7 +38,7 @@ func (e SpecError) Error() string {
 // Validate returns every problem of spec that can be found without opening a
 // file, or nil. A preset's values are checked too.
 func Validate(spec Spec) []FieldError {
-	full, err := spec.withPreset()
+	full, err := spec.complete()
 	if err != nil {
 		return []FieldError{*err}
 	}
@@ -357,22 +359,42 @@ func (c *checker) fixedColumns(s *Spec) {
 }
 
 func (c *checker) replay(s *Spec) {
-	r := &s.Replay
 	keysFrom, timesFrom := s.Kind == KindReplay, s.Arrivals.Kind == ArriveReplay
-	if !keysFrom && !timesFrom {
-		if r.Path != "" {
-			c.add("replay.path", "kind: replay or arrivals: {kind: replay}", "is set, but nothing is replayed")
-		}
-		return
+	ownTimes := s.Arrivals.Replay.Path != ""
+	if ownTimes && !timesFrom {
+		c.add("arrivals.replay.path", "arrivals: {kind: replay}", "is set, but the arrivals are not replayed")
 	}
-	if r.Path == "" && (keysFrom || s.Arrivals.Path == "") {
-		c.add("replay.path", "the path of a trace file", "is missing")
+	if ownTimes && timesFrom {
+		c.trace("arrivals.replay", &s.Arrivals.Replay, false, true)
+		timesFrom = false
 	}
-	c.oneOf("replay.format", r.Format, "compact", "csv", "jsonl")
-	c.oneOf("replay.unit", r.Unit, "ns", "us", "ms", "s")
-	c.oneOf("replay.on_bad_row", r.OnBadRow, "fail", "skip")
+	if keysFrom || timesFrom {
+		c.trace("replay", &s.Replay, keysFrom, timesFrom)
+	} else if s.Replay.Path != "" {
+		c.add("replay.path", "kind: replay or arrivals: {kind: replay}", "is set, but nothing is replayed from it")
+	}
+}
+
+// trace checks a trace that is replayed for its keys, its times or both.
+func (c *checker) trace(at string, r *Replay, keysFrom, timesFrom bool) {
+	if r.Path == "" {
+		c.add(at+".path", "the path of a trace file", "is missing")
+	}
+	c.oneOf(at+".format", r.Format, "compact", "csv", "jsonl")
+	format := cmp.Or(r.Format, replay.FormatOf(r.Path))
+	if r.Path != "" && format == "" {
+		c.add(at+".format", "compact, csv or jsonl, or a path that ends in .trc, .csv or .jsonl (and .gz)", "cannot be told from path %q", r.Path)
+	}
+	if keysFrom && r.Key == "" {
+		c.add(at+".key", "the column with the key", "is missing")
+	}
+	if timesFrom && r.Time == "" && format != "compact" {
+		c.add(at+".time", "the column with the time", "is missing, but the arrivals are replayed")
+	}
+	c.oneOf(at+".unit", r.Unit, "ns", "us", "ms", "s")
+	c.oneOf(at+".on_bad_row", r.OnBadRow, "fail", "skip")
 	if r.Speed != 0 {
-		c.number("replay.speed", r.Speed, 1e-6, 1e6, "a factor from 1e-6 to 1e6")
+		c.number(at+".speed", r.Speed, 1e-6, 1e6, "a factor from 1e-6 to 1e6")
 	}
-	c.number("replay.scale", float64(r.Scale), 0, 1<<20, "a number of keys from 1 to 2^20")
+	c.number(at+".scale", float64(r.Scale), 0, 1<<20, "a number of keys from 1 to 2^20")
 }

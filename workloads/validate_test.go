@@ -57,12 +57,17 @@ func TestEveryProblemIsReported(t *testing.T) {
 			},
 			[]string{"payload.by", "payload.mean", "state.scale", "state.shape", "service.kind"},
 		},
-		"replay without a path": {Spec{Kind: KindReplay, Rate: 1}, []string{"replay.path"}},
+		"replay without a path": {Spec{Kind: KindReplay}, []string{"replay.path", "replay.key", "replay.time"}},
 		"path without a replay": {Spec{Keys: 1, Rate: 1, Replay: Replay{Path: "x"}}, []string{"replay.path"}},
-		"replay":                {Spec{Kind: KindReplay, Rate: 1, Replay: Replay{Path: "x", Unit: "h", OnBadRow: "x", Speed: -1}}, []string{"replay.unit", "replay.on_bad_row", "replay.speed"}},
-		"rate of a replay":      {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveReplay, Path: "x"}}, []string{"rate"}},
-		"preset":                {Spec{Preset: "ycbs"}, []string{"preset"}},
-		"columns of nexmark":    {Spec{Kind: KindNEXMark, Rate: 1, Scramble: true, Value: Value{Kind: "one"}}, []string{"value.kind", "scramble"}},
+		"replay": {
+			Spec{Kind: KindReplay, Rate: 1, Replay: Replay{Path: "x", Key: "k", Unit: "h", OnBadRow: "x", Speed: -1}},
+			[]string{"replay.format", "replay.unit", "replay.on_bad_row", "replay.speed"},
+		},
+		"rate of a replay":    {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveReplay, Replay: Replay{Path: "x.trc"}}}, []string{"rate"}},
+		"trace without times": {Spec{Keys: 5, Arrivals: Arrivals{Kind: ArriveReplay, Replay: Replay{Path: "x.csv"}}}, []string{"arrivals.replay.time"}},
+		"times not replayed":  {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Replay: Replay{Path: "x.csv"}}}, []string{"arrivals.replay.path"}},
+		"preset":              {Spec{Preset: "ycbs"}, []string{"preset"}},
+		"columns of nexmark":  {Spec{Kind: KindNEXMark, Rate: 1, Scramble: true, Value: Value{Kind: "one"}}, []string{"value.kind", "scramble"}},
 	} {
 		var got []string
 		for _, e := range Validate(c.spec) {

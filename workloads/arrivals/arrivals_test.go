@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-bench/weir/workloads/measure"
 	"github.com/weir-bench/weir/workloads/rng"
 )
 
@@ -23,6 +24,10 @@ func processes() map[string]Process {
 		"mmpp":       Poisson(MMPP(100, 9000, time.Second, 200*time.Millisecond, 4), 5),
 		"poisson":    Poisson(Constant(1000), 1),
 		"poisson sq": Poisson(Square(3000, 0, 700*time.Millisecond, 300*time.Millisecond), 1),
+		"replayed":   Replayed([]int64{0, 5, 5, 1_000_000, 7_000_000}, 1.7, true),
+		"once":       Replayed([]int64{0, 5, 5, 1_000_000, 7_000_000}, 0.3, false),
+		"pareto":     Renewal(measure.Pareto{Scale: 1e6, Shape: 0.2}, 3),
+		"similar":    Poisson(SelfSimilar(1000, 0.8, 3), 4),
 		"nothing":    Even(Constant(0)),
 	}
 }
@@ -94,6 +99,8 @@ func TestScheduledCountsAreExact(t *testing.T) {
 		{"ramp", Even(Ramp(0, 1000, 0, 10*time.Second)), 20 * time.Second, 15_000},
 		{"square", Even(Square(1500, 500, time.Second, time.Second)), 60 * time.Second, 60_000},
 		{"repeated flash", Even(Flash(100, 1000, time.Second, time.Second, 10*time.Second)), 100 * time.Second, 19_000},
+		{"one pass", Replayed([]int64{0, second, second}, 2, false), time.Hour, 3},
+		{"looped: 3 records each 1.5 s, twice as fast", Replayed([]int64{0, second, second}, 2, true), 75 * time.Second, 300},
 		{"before the start", Even(Constant(5)), -time.Second, 0},
 		{"nothing for ever", Even(Constant(0)), math.MaxInt64, 0},
 	} {

@@ -3,6 +3,7 @@ package keys
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"sort"
 
@@ -314,3 +315,26 @@ func (f *flash) points(until int64) []Point {
 	}
 	return points
 }
+
+// fan splits each rank into several.
+type fan struct {
+	of   Dist
+	k    uint64
+	seed uint64
+}
+
+// Fan makes each rank of a distribution into k ranks that share its records
+// evenly: rank r becomes ranks r·k … r·k+k−1.
+func Fan(of Dist, k, seed uint64) Dist { return &fan{of, k, seed} }
+
+func (f *fan) Keys() uint64 { return f.of.Keys() * f.k }
+
+func (f *fan) Fill(ranks []uint64, times []int64, first, stride uint64) {
+	f.of.Fill(ranks, times, first, stride)
+	for j := range ranks {
+		part, _ := bits.Mul64(rng.At(f.seed, first+uint64(j)*stride), f.k)
+		ranks[j] = ranks[j]*f.k + part
+	}
+}
+
+func (f *fan) Share(rank uint64, at int64) float64 { return f.of.Share(rank/f.k, at) / float64(f.k) }

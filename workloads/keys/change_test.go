@@ -15,6 +15,7 @@ func changingDists() map[string]Dist {
 		"flash":     Flash(zipf(0.5), 400, 0.3, 3000, 6000, 4),
 		"grow":      Grow(10, 500, 1000, 6000, func(n uint64) Dist { return Zipf(2, n, 0.9) }),
 		"all":       Flash(Swap(Step(Uniform(1, 500), zipf(1.2), 4000), 3, 500, 500), 7, 0.2, 3000, 9000, 77),
+		"fan":       Fan(Zipf(1, 100, 1.2), 4, 8),
 		"unordered": Shares(1, 30, []float64{0.1, 0.4, 0.01}),
 	}
 }
