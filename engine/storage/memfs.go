@@ -188,6 +188,9 @@ func (m *MemFS) MkdirAll(name string) error {
 	}
 	n := m.root
 	for part := range strings.SplitSeq(strings.Trim(path.Clean("/"+name), "/"), "/") {
+		if part == "" {
+			continue
+		}
 		next := n.entries[part]
 		if next == nil {
 			next = newDir()

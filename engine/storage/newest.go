@@ -81,21 +81,23 @@ func (s *Store) Retain(keep int) (removed []uint64, err error) {
 			incomplete = append(incomplete, number)
 		}
 	}
-	verifies := func(number uint64) bool {
-		_, err := s.Verify(number)
-		return err == nil
-	}
 	kept := complete[:min(keep, len(complete))]
 	surplus := slices.Clone(complete[len(kept):])
 	if len(surplus)+len(incomplete) == 0 {
 		return nil, nil
 	}
-	if !slices.ContainsFunc(kept, verifies) {
-		last := slices.IndexFunc(surplus, verifies)
-		if last < 0 {
-			return nil, nil
-		}
-		surplus = slices.Delete(surplus, last, last+1)
+	good := slices.IndexFunc(complete, func(number uint64) bool {
+		_, err := s.Verify(number)
+		return err == nil
+	})
+	if good < 0 {
+		return nil, nil
+	}
+	if good >= len(kept) {
+		surplus = slices.Delete(surplus, good-len(kept), good-len(kept)+1)
+	}
+	if err := s.settle(complete[good]); err != nil {
+		return nil, err
 	}
 	surplus = append(surplus, incomplete...)
 	slices.Sort(surplus)
@@ -106,6 +108,23 @@ func (s *Store) Retain(keep int) (removed []uint64, err error) {
 		removed = append(removed, number)
 	}
 	return removed, nil
+}
+
+// settle makes what is seen of a complete checkpoint durable. Its Commit may have
+// died, or failed, between the rename and the sync of the directory: a crash of the machine
+// could still take the MANIFEST back.
+func (s *Store) settle(number uint64) error {
+	if !s.sync {
+		return nil
+	}
+	dir := s.checkpointDir(number)
+	if err := s.fs.SyncDir(dir); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	if err := s.syncParents(); err != nil {
+		return fmt.Errorf("sync the directories above %s: %w", dir, err)
+	}
+	return nil
 }
 
 // Remove deletes a checkpoint, the MANIFEST first, so that a crash in between leaves

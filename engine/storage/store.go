@@ -91,7 +91,8 @@ type Options struct {
 	NoSync bool
 }
 
-// New returns the checkpoints of job under dir; nothing is read or written yet.
+// New returns the checkpoints of job under dir; nothing is read or written yet. dir
+// is made when needed; its parent should be there, or a crash of the machine may lose it.
 // The job's name has 1 to 64 letters, digits, dots, dashes and underscores, and does
 // not start with a dot.
 func New(fsys FS, dir, job string, opts Options) (*Store, error) {
@@ -111,20 +112,25 @@ func (s *Store) checkpointDir(number uint64) string {
 	return path.Join(s.dir, chkPrefix+strconv.FormatUint(number, 10))
 }
 
-// makeDir makes a checkpoint's directory, durably with those above it.
-func (s *Store) makeDir(dir string) error {
-	if err := s.fs.MkdirAll(dir); err != nil || !s.sync {
-		return err
+// syncParents makes the directories above a checkpoint's durable: the job's, the
+// one given to New, and its entry in its parent.
+func (s *Store) syncParents() error {
+	if !s.sync {
+		return nil
 	}
-	if err := s.fs.SyncDir(s.dir); err != nil {
-		return err
+	for _, dir := range []string{s.dir, path.Dir(s.dir), path.Dir(path.Dir(s.dir))} {
+		if err := s.fs.SyncDir(dir); err != nil {
+			return err
+		}
 	}
-	return s.fs.SyncDir(path.Dir(s.dir))
+	return nil
 }
 
 // Commit completes a checkpoint by writing its MANIFEST; when it returns nil, the
 // checkpoint is durable. The files are those that the tasks' Writer.Close returned.
-// Committing a checkpoint that is complete gives ErrExists.
+// Committing a checkpoint that is complete gives ErrExists. After any other error the
+// checkpoint may turn out complete or not, as after a lost acknowledgement: what it would
+// have made superfluous has to stay.
 func (s *Store) Commit(ck Checkpoint) error {
 	dir := s.checkpointDir(ck.Number)
 	fail := func(err error) error { return fmt.Errorf("commit checkpoint %d in %s: %w", ck.Number, dir, err) }
@@ -145,6 +151,9 @@ func (s *Store) Commit(ck Checkpoint) error {
 		if !slices.Contains(names, f.Name) {
 			return fail(fmt.Errorf("state file %s: %w", f.Name, fs.ErrNotExist))
 		}
+	}
+	if err := s.syncParents(); err != nil {
+		return fail(err)
 	}
 	temp := path.Join(dir, manifestName+tempSuffix)
 	file, err := s.fs.Create(temp)
@@ -253,7 +262,7 @@ func (s *Store) Verify(number uint64) (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	buf := make([]byte, 1<<20)
+	buf := make([]byte, 128<<10)
 	for _, f := range ck.Files {
 		if err := s.verifyFile(number, f, buf); err != nil {
 			return Checkpoint{}, err

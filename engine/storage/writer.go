@@ -30,7 +30,7 @@ type Writer struct {
 // yet; a file of an earlier attempt is replaced at Close.
 func (s *Store) Create(checkpoint uint64, task uint32) (*Writer, error) {
 	dir := s.checkpointDir(checkpoint)
-	if err := s.makeDir(dir); err != nil {
+	if err := s.fs.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("create checkpoint directory %s: %w", dir, err)
 	}
 	w := &Writer{store: s, dir: dir, id: FileID{Job: s.job, Checkpoint: checkpoint, Task: task}}
