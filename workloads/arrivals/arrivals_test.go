@@ -149,6 +149,36 @@ func TestBurstinessIsAsNamed(t *testing.T) {
 	}
 }
 
+// TestSelfSimilarHasItsHurstExponent fits the variance of counts about the true
+// mean over windows of 0.5 s to 64 s: it goes as their length to the power 2H.
+func TestSelfSimilarHasItsHurstExponent(t *testing.T) {
+	for _, hurst := range []float64{0.6, 0.75, 0.85} {
+		const widths, runs, windows = 8, 5, 2048 // of 0.5 s
+		var variance [widths]float64
+		for seed := range uint64(runs) {
+			p := Even(SelfSimilar(1000, hurst, seed))
+			total := make([]float64, windows+1) // deviation from the mean so far
+			for k := range total {
+				total[k] = float64(p.Before(int64(k)*second/2)) - 500*float64(k)
+			}
+			for w := range widths {
+				for k := 1 << w; k <= windows; k += 1 << w {
+					diff := total[k] - total[k-1<<w]
+					variance[w] += diff * diff * float64(int(1)<<w)
+				}
+			}
+		}
+		var logs []float64
+		for _, v := range variance {
+			logs = append(logs, math.Log2(v))
+		}
+		slope := (logs[len(logs)-1] - logs[0]) / float64(len(logs)-1)
+		if got := slope / 2; math.Abs(got-hurst) > 0.12 {
+			t.Errorf("hurst %g: variances grow with exponent 2·%.3f (%v)", hurst, got, logs)
+		}
+	}
+}
+
 func TestPoissonGapsAreExponential(t *testing.T) {
 	const n = 100_000
 	times := make([]int64, n+1)
