@@ -22,12 +22,13 @@
 //
 // # Copy on write
 //
-// Every cut starts a new epoch. A table remembers the epoch of its last write;
-// when that is not the current one, the first write copies the slab if a live
-// snapshot covers it (as CALC does for single records: Ren, Diamond, Abadi,
+// A cut takes the slice header of each group's directory, whatever the group's
+// size, and starts a new epoch. A table remembers the epoch of its last write; when that
+// is not the current one, the first write copies the slab, and the directory of pointers,
+// if a live snapshot covers them (as CALC keeps single records: Ren, Diamond, Abadi,
 // Thomson, SIGMOD 2016). While a snapshot or a kept mark is alive, writes also
 // stamp a block of entries (128 bytes) with the epoch, and deletions are logged,
-// so that CutSince finds what changed.
+// so that CutSince gives what changed; its reader, not the owner, looks for it.
 //
 // # Determinism
 //

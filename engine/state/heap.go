@@ -66,7 +66,7 @@ func (h *Heap) refIndirect(g *keyGroup, entry []uint64, fresh bool) []byte {
 		buf := h.buffer()
 		copy(buf, h.vals[old])
 		entry[1] = uint64(h.newVal(buf))
-		h.retireVal(old)
+		h.retireVal(g, old)
 		return buf
 	}
 	return h.vals[old]

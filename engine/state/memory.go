@@ -23,16 +23,13 @@ func (s *store) keepSlab(words []uint64) {
 	}
 }
 
-// giveUp parts with a slab that snapshots may still read.
-func (s *store) giveUp(words []uint64) {
-	if len(words)*8 < recycleBytes {
-		return // the collector takes it once no snapshot holds it
+// retireSlab parts with the slab of a table of the group, which snapshots may still read.
+func (s *store) retireSlab(g *keyGroup, t *table) {
+	if t.stamp > g.maxLive {
+		s.keepSlab(t.words)
+	} else if len(t.words)*8 >= recycleBytes { // smaller ones are left to the collector
+		s.slabPending = append(s.slabPending, pendingSlab{t.words, s.epoch})
 	}
-	if len(s.live) == 0 {
-		s.keepSlab(words)
-		return
-	}
-	s.slabPending = append(s.slabPending, pendingSlab{words, s.epoch})
 }
 
 // newVal stores v under a free number.
@@ -48,15 +45,16 @@ func (s *store) newVal(v []byte) uint32 {
 	return uint32(len(s.vals) - 1)
 }
 
-// freeVal takes the value out of the group; its number is free for reuse when no
-// snapshot can refer to it.
+// freeVal takes a value out of the group.
 func (s *store) freeVal(g *keyGroup, val uint32) {
 	g.bytes -= int64(8 + len(s.vals[val]))
-	s.retireVal(val)
+	s.retireVal(g, val)
 }
 
-func (s *store) retireVal(val uint32) {
-	if len(s.live) == 0 {
+// retireVal frees a value's number now, or when the snapshots that may refer to it
+// are released.
+func (s *store) retireVal(g *keyGroup, val uint32) {
+	if s.valStamp[val] > g.maxLive {
 		s.recycleVal(val)
 		return
 	}

@@ -172,7 +172,7 @@ func (s *store) own(group uint32, t *table, hash uint64) *table {
 			n: shared.n, depth: shared.depth, blocks: slices.Clone(shared.blocks),
 		}
 		copy(t.words, shared.words[:int(t.n)*s.stride])
-		s.giveUp(shared.words)
+		s.retireSlab(g, shared)
 		s.place(group, hash, t.depth, t)
 	}
 	t.stamp = s.epoch
@@ -218,7 +218,7 @@ func (s *store) growSlab(t *table) {
 	old := t.words
 	t.words = s.slab(nextCapacity(int(t.n), s.maxEntries))
 	copy(t.words, old[:int(t.n)*s.stride])
-	s.giveUp(old)
+	s.keepSlab(old)
 	if t.blocks != nil {
 		blocks := make([]uint32, s.blockCount(t))
 		copy(blocks, t.blocks)
@@ -258,7 +258,7 @@ func (s *store) split(group uint32, t *table, hash uint64) {
 	}
 	s.place(group, hash&^(1<<bit), low.depth, low)
 	s.place(group, hash|1<<bit, high.depth, high)
-	s.giveUp(old)
+	s.retireSlab(&s.groups[group], t)
 }
 
 // widen doubles the directory until it has the given depth.
@@ -322,11 +322,7 @@ func (s *store) drop(group uint32) {
 				s.freeVal(g, uint32(t.words[pos*s.stride+1]))
 			}
 		}
-		if t.stamp <= g.maxLive {
-			s.giveUp(t.words)
-		} else {
-			s.keepSlab(t.words)
-		}
+		s.retireSlab(g, t)
 		return true
 	})
 	s.roots[group] = nil

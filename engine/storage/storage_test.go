@@ -317,9 +317,9 @@ func TestOtherJobAndVersion(t *testing.T) {
 
 func TestDiskErrorsNameThePathAndSpareWhatIsThere(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		break_ func(m *MemFS)
-		want   error
+		name  string
+		spoil func(m *MemFS)
+		want  error
 	}{
 		{"disk full in a state file", func(m *MemFS) { m.LimitSpace(50) }, syscall.ENOSPC},
 		{"disk full in the manifest", func(m *MemFS) { m.Inject(DiskFault{Op: OpWrite, Path: "MANIFEST", Err: syscall.ENOSPC}) }, syscall.ENOSPC},
@@ -333,7 +333,7 @@ func TestDiskErrorsNameThePathAndSpareWhatIsThere(t *testing.T) {
 			m := NewMemFS()
 			s := open(t, m, "/data")
 			mustWrite(t, s, 2, 1)
-			c.break_(m)
+			c.spoil(m)
 			err := writeCheckpoint(s, 2, 2)
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), "/data/job-wordcount/chk-2") {
 				t.Fatalf("error %v, want %v with the path", err, c.want)
