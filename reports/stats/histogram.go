@@ -36,8 +36,9 @@ func NewHistogram() *Histogram {
 	return &Histogram{buckets: hdrhistogram.New(int64(LowestDelay), int64(HighestDelay), Digits)}
 }
 
-// FromHDR wraps buckets read from a log. exactMax, if positive, is the log's Interval_Max; minimum and sum are as good
-// as the buckets. Samples that do not fit the range are counted in AboveRange.
+// FromHDR wraps buckets read from a log. exactMax is the log's Interval_Max, used when it falls into the highest bucket
+// (another tool may have meant another unit); minimum and sum are as good as the buckets. Samples that do not fit the
+// range are counted in AboveRange.
 func FromHDR(from *hdrhistogram.Histogram, exactMax time.Duration) *Histogram {
 	h := NewHistogram()
 	h.AboveRange = h.buckets.Merge(from)
@@ -45,7 +46,7 @@ func FromHDR(from *hdrhistogram.Histogram, exactMax time.Duration) *Histogram {
 		return h
 	}
 	h.min, h.max = time.Duration(from.Min()), time.Duration(from.Max())
-	if exactMax > 0 && exactMax < h.max {
+	if from.ValuesAreEquivalent(int64(exactMax), int64(h.max)) {
 		h.max = exactMax
 	}
 	h.min = min(h.min, h.max)
@@ -160,8 +161,8 @@ func (h *Histogram) Percentile(percent float64) (time.Duration, Standing) {
 	case rank > n:
 		return HighestDelay, BeyondRange
 	}
-	// Half a rank down, in percent of the samples, names exactly this rank after the library's own rounding up.
-	v := time.Duration(h.buckets.ValueAtPercentile((float64(rank) - 0.5) / float64(n) * 100))
+	// The library rounds percent·n to the nearest rank, so this names exactly ours.
+	v := time.Duration(h.buckets.ValueAtPercentile(float64(rank) / float64(n) * 100))
 	return min(max(v, h.min), h.max), Measured
 }
 
