@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -437,6 +438,43 @@ func TestReaderNoticesEveryFlippedBit(t *testing.T) {
 	for n := range len(good) {
 		if err := drain(good[:n], id); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("cut at %d: %v", n, err)
+		}
+	}
+}
+
+// Records that are whole each, but missing, doubled or in another order, are noticed
+// by the checksums of sections and the trailer.
+func TestReaderNoticesMisplacedRecords(t *testing.T) {
+	m := NewMemFS()
+	s := open(t, m, "/data")
+	mustWrite(t, s, 1, 1)
+	var good []byte
+	damage(t, m, "/data/job-wordcount/chk-1/task-0.state", func(b []byte) []byte { good = b; return b })
+	var records [][]byte
+	for rest := good[preambleBytes:]; len(rest) > 0; {
+		n := recordHeaderBytes + int(binary.LittleEndian.Uint32(rest[4:]))
+		records = append(records, rest[:n])
+		rest = rest[n:]
+	}
+	// 0 identity, 1 start of "state", 2 3 4 chunks, 5 end, 6 7 empty "channels",
+	// 8 start of "order", 9 chunk, 10 end, 11 trailer.
+	for name, order := range map[string][]int{
+		"chunk missing":     {0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11},
+		"empty one missing": {0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11},
+		"chunk doubled":     {0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+		"chunks exchanged":  {0, 1, 3, 2, 4, 5, 6, 7, 8, 9, 10, 11},
+		"section missing":   {0, 1, 2, 3, 4, 5, 8, 9, 10, 11},
+		"section doubled":   {0, 1, 2, 3, 4, 5, 6, 7, 6, 7, 8, 9, 10, 11},
+		"end missing":       {0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11},
+		"trailer missing":   {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+		"chunk outside":     {0, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+	} {
+		b := slices.Clone(good[:preambleBytes])
+		for _, i := range order {
+			b = append(b, records[i]...)
+		}
+		if err := drain(b, FileID{Job: "wordcount", Checkpoint: 1}); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
