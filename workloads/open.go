@@ -74,6 +74,10 @@ func (b *builder) build() error {
 	}
 	b.w.state = b.spec.State.dist()
 	b.w.service = b.spec.Service.dist()
+	if events := b.events(); events != nil {
+		b.w.Stream = &eventStream{arrivals: process, events: events}
+		return nil
+	}
 	if err := b.keys(); err != nil {
 		return err
 	}

@@ -39,6 +39,9 @@ func specs() map[string]Spec {
 		"mmpp":         {Keys: 10, Rate: 1000, Arrivals: Arrivals{Kind: ArriveMMPP, High: 100 * time.Millisecond, Period: time.Second}},
 		"self-similar": {Keys: 10, Rate: 5000, Arrivals: Arrivals{Kind: ArriveSelfSimilar, Hurst: 0.8}},
 		"pareto":       {Keys: 10, Rate: 5000, Arrivals: Arrivals{Kind: ArrivePareto, Shape: 0.15}},
+		"nexmark":      {Kind: KindNEXMark, Rate: 5000},
+		"ysb":          {Kind: KindYSB, Rate: 5000},
+		"shufflebench": {Kind: KindShuffleBench, Rate: 5000},
 		"sine":         {Keys: 10, Rate: 5000, Arrivals: Arrivals{Kind: ArriveSine, Period: time.Second}},
 	}
 }
@@ -226,6 +229,8 @@ func BenchmarkFill(b *testing.B) {
 		"zipf10M":     {Kind: KindZipf, Keys: 10_000_000, Exponent: 0.99, Rate: 1e6, Scramble: true},
 		"zipfPoisson": {Kind: KindZipf, Keys: 100_000, Exponent: 0.99, Rate: 1e6, Arrivals: Arrivals{Kind: ArrivePoisson}},
 		"book":        {Kind: KindBook, Rate: 1e6},
+		"nexmark":     {Kind: KindNEXMark, Rate: 1e6},
+		"ysb":         {Kind: KindYSB, Rate: 1e6},
 	} {
 		b.Run(name, func(b *testing.B) {
 			w := mustOpen(b, spec)
