@@ -20,14 +20,17 @@ type Migration struct {
 	ArrivalPerSecond        float64       // λ of the whole instance
 	MovingShare             float64       // share of λ that goes to the moving groups, in [0, 1]
 	Groups                  int           // number of groups to move, the upper limit of N
+	// LargestGroupBytes is the state of the largest moving group, or 0 when
+	// groups are alike. A group is never split, so no round with it is shorter.
+	LargestGroupBytes int64
 }
 
 // RoundPrediction is what the model expects of one N.
 type RoundPrediction struct {
 	Rounds     int
-	Peak       time.Duration // T = c + a/N, the longest wait of a record
-	Disruption time.Duration // T/(1−ρ), until one round's backlog is gone
-	Duration   time.Duration // N·T/(1−ρ), rounds one after the other, each drained
+	Peak       time.Duration // c + max(a/N, largest group/b), the longest wait of a record
+	Disruption time.Duration // peak/(1−ρ), until the backlog of the longest round is gone
+	Duration   time.Duration // N·T/(1−ρ), rounds of T = c + a/N one after the other, each drained
 	// DelayAll and DelayMoving are Σ excess delay, in record-seconds, when all
 	// records of the instance wait in a round, or only those of its groups.
 	DelayAllRecordSeconds    float64
@@ -62,11 +65,12 @@ func (m Migration) Predict(rounds int) (RoundPrediction, error) {
 	}
 	n := float64(rounds)
 	t := m.SyncCost.Seconds() + m.transfer()/n
+	peak := max(t, m.SyncCost.Seconds()+m.largest())
 	triangle := t * t / (2 * (1 - m.Utilisation))
 	return RoundPrediction{
 		Rounds:                   rounds,
-		Peak:                     seconds(t),
-		Disruption:               seconds(t / (1 - m.Utilisation)),
+		Peak:                     seconds(peak),
+		Disruption:               seconds(peak / (1 - m.Utilisation)),
 		Duration:                 seconds(n * t / (1 - m.Utilisation)),
 		DelayAllRecordSeconds:    n * m.ArrivalPerSecond * triangle,
 		DelayMovingRecordSeconds: m.ArrivalPerSecond * m.MovingShare * triangle,
@@ -127,9 +131,12 @@ func (m Migration) RoundsForPeak(limit time.Duration) (RoundChoice, error) {
 		return RoundChoice{}, err
 	}
 	a, c := m.transfer(), m.SyncCost.Seconds()
-	lowest := seconds(c + a/float64(m.Groups))
+	lowest := seconds(c + max(a/float64(m.Groups), m.largest()))
 	if limit <= m.SyncCost {
 		return RoundChoice{}, fmt.Errorf("peak %v: one round alone costs %v, want at least %v: %w", limit, m.SyncCost, lowest, ErrPeakTarget)
+	}
+	if room := limit.Seconds() - c; m.largest() > room*(1+1e-12) {
+		return RoundChoice{}, fmt.Errorf("peak %v: the largest group of %d bytes alone takes %v, want at least %v: %w", limit, m.LargestGroupBytes, lowest, lowest, ErrPeakTarget)
 	}
 	ideal := a / (limit.Seconds() - c)
 	// The tolerance keeps a target that is met exactly from costing a round.
@@ -138,6 +145,26 @@ func (m Migration) RoundsForPeak(limit time.Duration) (RoundChoice, error) {
 		return RoundChoice{}, fmt.Errorf("peak %v: %.0f rounds needed but only %d groups move, want at least %v: %w", limit, n, m.Groups, lowest, ErrPeakTarget)
 	}
 	return RoundChoice{Rounds: int(n), Ideal: ideal, Capped: ideal < 1}, nil
+}
+
+// GroupsAbovePeak lists the indices of the groups whose transfer alone, with the
+// cost of a round, exceeds the limit: those that no number of rounds helps.
+// Errors wrap ErrParameter.
+func (m Migration) GroupsAbovePeak(stateBytes []int64, limit time.Duration) ([]int, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	var above []int
+	for g, b := range stateBytes {
+		if m.SyncCost.Seconds()+float64(b)/m.BandwidthBytesPerSecond > limit.Seconds()*(1+1e-12) {
+			above = append(above, g)
+		}
+	}
+	return above, nil
+}
+
+func (m Migration) largest() float64 {
+	return float64(m.LargestGroupBytes) / m.BandwidthBytesPerSecond
 }
 
 func (m Migration) transfer() float64 { return float64(m.StateBytes) / m.BandwidthBytesPerSecond }
@@ -158,8 +185,8 @@ func (m Migration) choose(ideal float64, cost func(n float64) float64) RoundChoi
 
 func (m Migration) check() error {
 	switch {
-	case m.StateBytes < 0:
-		return fmt.Errorf("state of %d bytes: want 0 or more: %w", m.StateBytes, ErrParameter)
+	case m.StateBytes < 0 || m.LargestGroupBytes < 0 || m.LargestGroupBytes > m.StateBytes:
+		return fmt.Errorf("state of %d bytes, largest group of %d: want neither negative and the group no larger: %w", m.StateBytes, m.LargestGroupBytes, ErrParameter)
 	case !(m.BandwidthBytesPerSecond > 0) || math.IsInf(m.BandwidthBytesPerSecond, 1):
 		return fmt.Errorf("bandwidth of %v bytes per second: want a finite number above 0: %w", m.BandwidthBytesPerSecond, ErrParameter)
 	case m.SyncCost <= 0:

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -116,6 +117,29 @@ func TestPeakTarget(t *testing.T) {
 	}
 }
 
+// A group is not split: one of 1/8 of the state sets a floor of 125 ms.
+func TestLargestGroupSetsTheFloor(t *testing.T) {
+	m := rounds()
+	m.LargestGroupBytes = m.StateBytes / 8
+	for n, want := range map[int]float64{1: 1.01, 4: 0.26, 8: 0.135, 64: 0.135} {
+		p, err := m.Predict(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "peak", p.Peak.Seconds(), want, 1e-9)
+	}
+	if c, err := m.RoundsForPeak(135 * time.Millisecond); err != nil || c.Rounds != 8 {
+		t.Errorf("peak at the floor: %+v, %v, want 8 rounds", c, err)
+	}
+	if _, err := m.RoundsForPeak(134 * time.Millisecond); !errors.Is(err, ErrPeakTarget) {
+		t.Errorf("peak below the floor: %v, want ErrPeakTarget", err)
+	}
+	above, err := m.GroupsAbovePeak([]int64{1, 1 << 27, 1 << 26, 1 << 28}, 135*time.Millisecond)
+	if err != nil || !slices.Equal(above, []int{3}) {
+		t.Errorf("groups above 135 ms: %v, %v, want 3", above, err)
+	}
+}
+
 func TestSweepEndsWithAllGroups(t *testing.T) {
 	for _, groups := range []int{1, 2, 3, 63, 64, 65} {
 		m := rounds()
@@ -138,6 +162,7 @@ func TestSweepEndsWithAllGroups(t *testing.T) {
 func TestMigrationRefusesBadInput(t *testing.T) {
 	for name, spoil := range map[string]func(*Migration){
 		"negative state": func(m *Migration) { m.StateBytes = -1 },
+		"large group":    func(m *Migration) { m.LargestGroupBytes = m.StateBytes + 1 },
 		"no bandwidth":   func(m *Migration) { m.BandwidthBytesPerSecond = 0 },
 		"NaN bandwidth":  func(m *Migration) { m.BandwidthBytesPerSecond = math.NaN() },
 		"free round":     func(m *Migration) { m.SyncCost = 0 },
