@@ -100,12 +100,16 @@ func alarms(t *testing.T, d *Detector, s *source, route []int32, length time.Dur
 }
 
 func TestNoFalseAlarmInAnHourOfUniformLoad(t *testing.T) {
+	length := time.Hour
+	if testing.Short() {
+		length = 10 * time.Minute // for runs with -race
+	}
 	for _, c := range []struct {
 		tasks     int
 		perSecond float64
 	}{{4, 2000}, {16, 1000}, {2, 20}} {
 		d := must(t, DefaultConfig(c.tasks, groups))
-		got := alarms(t, d, newSource(*seedFlag, c.perSecond, 1.2), dealt(c.tasks), time.Hour, nil)
+		got := alarms(t, d, newSource(*seedFlag, c.perSecond, 1.2), dealt(c.tasks), length, nil)
 		if len(got) != 0 {
 			t.Errorf("%d tasks, %v records/s: false alarms at %v; go test -run TestNoFalseAlarm -seed=%d", c.tasks, c.perSecond, got, *seedFlag)
 		}
