@@ -12,6 +12,7 @@ const (
 	KindControl                 // one numbered control input
 	KindAck                     // not numbered: what the receiver of a channel has and wants
 	KindMessage                 // not numbered: control plane, a JSON body in Ext
+	KindOrder                   // not numbered: a part of the sending task's order log
 	kindEnd
 )
 

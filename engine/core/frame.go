@@ -121,7 +121,7 @@ func DecodeFrame(b *Batch, p []byte) error {
 	case KindAck:
 		b.Ack = Ack{Next: b.First, Consumed: le.Uint64(p[40:]), Limit: le.Uint64(p[48:]), Resync: p[6] == 1, From: int(le.Uint64(p[16:]))}
 		b.First = 0
-	case KindMessage:
+	case KindMessage, KindOrder:
 	default:
 		return fmt.Errorf("%w: kind %d", ErrBadFrame, b.Kind)
 	}
@@ -133,7 +133,7 @@ func DecodeFrame(b *Batch, p []byte) error {
 	} else {
 		b.Ext = append(b.Ext[:0], rest[:payloadBytes]...)
 	}
-	if b.Kind == KindRecords || b.Kind == KindControl {
+	if b.Kind == KindRecords || b.Kind == KindControl || b.Kind == KindOrder {
 		b.OrderAfter = le.Uint64(p[40:])
 		b.Order = append(b.Order[:0], rest[payloadBytes:]...)
 	}

@@ -1,0 +1,174 @@
+package coord
+
+import (
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/migration"
+)
+
+// checkpoints is the part of the coordinator that takes barrier checkpoints, one at a time.
+type checkpoints struct {
+	c       *Coordinator
+	epoch   uint32 // of the whole deployment: what snapshots must belong to
+	last    uint64 // highest number ever used
+	nextNS  int64
+	pending *checkpoint
+	done    *checkpoint // newest complete one; nil: none
+}
+
+type checkpoint struct {
+	id         uint64
+	deadlineNS int64
+	beganNS    int64
+	acked      map[int]bool
+	bytes      int64
+	completing bool
+	routes     []*core.Routes
+	feedNext   map[int]uint64
+	savepoint  bool
+}
+
+func (k *checkpoints) init(c *Coordinator) {
+	k.c = c
+}
+
+func cloneRoutes(rs []*core.Routes) []*core.Routes {
+	out := make([]*core.Routes, len(rs))
+	for i, r := range rs {
+		if r != nil {
+			out[i] = r.Clone()
+		}
+	}
+	return out
+}
+
+// begin is called when a deployment runs.
+func (k *checkpoints) begin() {
+	k.epoch = k.c.epoch
+	k.nextNS = k.c.Clock() + int64(k.c.job.Checkpoint)
+}
+
+func (k *checkpoints) tick(now int64) {
+	c := k.c
+	if p := k.pending; p != nil && now > p.deadlineNS {
+		k.abort("timeout")
+	}
+	if c.job.Checkpoint == 0 || !c.Running() || k.pending != nil || c.move != nil || now < k.nextNS {
+		return // a round of a migration and a checkpoint wait for each other: state on its way belongs to nobody's snapshot
+	}
+	k.take(false)
+}
+
+func (k *checkpoints) take(savepoint bool) {
+	c := k.c
+	k.last++
+	now := c.Clock()
+	k.pending = &checkpoint{id: k.last, beganNS: now, deadlineNS: now + int64(c.job.CheckpointTimeout),
+		acked: map[int]bool{}, routes: cloneRoutes(c.routes), feedNext: map[int]uint64{}, savepoint: savepoint}
+	k.nextNS = now + int64(c.job.Checkpoint)
+	c.trace(TraceCheckpoint, Trace{ID: k.last})
+	for _, t := range c.graph.Tasks {
+		if len(c.job.Operators[t.Operator].Inputs) == 0 {
+			c.Edge.Control(t.ID, core.Control{Type: core.CtlBarrier, ID: k.last}, &c.e.Edge)
+		}
+	}
+}
+
+// snapshot takes a task's word that its part is durable.
+func (k *checkpoints) snapshot(m *core.Msg) {
+	c, p := k.c, k.pending
+	if m.Task >= len(c.places) || m.Epoch != c.places[m.Task].Epoch && m.Epoch != k.epoch {
+		return
+	}
+	if p == nil || p.id != m.ID || p.completing {
+		return
+	}
+	if m.Err != "" {
+		k.abort(m.Err)
+		return
+	}
+	c.trace(TraceSnapshot, Trace{Task: m.Task, ID: m.ID, Bytes: m.Bytes, Count: uint64(m.Nanos)})
+	p.acked[m.Task] = true
+	p.feedNext[m.Task] = m.Records
+	p.bytes += m.Bytes
+	if len(p.acked) < len(c.graph.Tasks) && !(c.job.Bug("early-complete") && len(p.acked) > 0) {
+		return
+	}
+	p.completing = true
+	tasks := make([]int, len(c.graph.Tasks))
+	for i := range tasks {
+		tasks[i] = i
+	}
+	c.e.Complete = append(c.e.Complete, Complete{p.id, tasks, c.job.Retain})
+}
+
+// CheckpointDurable says that a checkpoint's manifest is on disk, or why not.
+func (c *Coordinator) CheckpointDurable(id uint64, err error, e *Effects) {
+	c.e = e
+	k := &c.checkpoints
+	p := k.pending
+	if p == nil || p.id != id {
+		return
+	}
+	if err != nil {
+		k.abort(err.Error())
+		return
+	}
+	k.pending, k.done = nil, p
+	c.trace(TraceComplete, Trace{ID: id, Bytes: p.bytes, Count: uint64(c.Clock() - p.beganNS)})
+	c.Edge.Commit(id)
+	c.tellAll(core.Msg{Type: core.MsgCheckpointDone, ID: id})
+	if p.savepoint && c.move != nil {
+		c.advance(migration.Savepoint)
+	}
+}
+
+// abort gives up the pending checkpoint; the next one goes on.
+func (k *checkpoints) abort(why string) {
+	p := k.pending
+	if p == nil {
+		return
+	}
+	k.pending = nil
+	k.c.trace(TraceAborted, Trace{ID: p.id, Detail: why})
+	if p.savepoint && k.c.move != nil && why != "restart" {
+		k.take(true) // the migration cannot go on without it
+	}
+}
+
+// Unusable says that the newest complete checkpoint could not be restored; the coordinator forgets it.
+func (c *Coordinator) Unusable(usable uint64, routes []*core.Routes, feedNext map[int]uint64) {
+	if usable == 0 {
+		c.checkpoints.done = nil
+		return
+	}
+	c.checkpoints.done = &checkpoint{id: usable, routes: routes, feedNext: feedNext}
+}
+
+// restore says from where a task is to be restored.
+func (k *checkpoints) restore(id int) core.Deployment {
+	d := core.Deployment{Task: id, FeedNext: 1}
+	if k.done == nil {
+		return d
+	}
+	t := k.c.graph.Tasks[id]
+	d.Restore = k.done.id
+	if next := k.done.feedNext[id]; next > 0 {
+		d.FeedNext = next
+	}
+	if k.c.routes[t.Operator] != nil {
+		// Key groups may have had other owners when the checkpoint was taken.
+		old, want := k.done.routes[t.Operator], k.c.routes[t.Operator]
+		seen := map[int]bool{}
+		for g, owner := range want.Task {
+			if int(owner) == t.Index {
+				seen[int(old.Task[g])] = true
+			}
+		}
+		for i, id := range k.c.graph.OpTasks[t.Operator] {
+			if seen[i] {
+				d.RestoreFrom = append(d.RestoreFrom, id)
+			}
+		}
+	}
+	return d
+}

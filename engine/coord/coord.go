@@ -1,0 +1,432 @@
+package coord
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/migration"
+	"github.com/weir-bench/weir/engine/operator"
+	"github.com/weir-bench/weir/engine/recovery"
+	"github.com/weir-bench/weir/engine/task"
+)
+
+// ErrRestarts says that the job failed more often than it may.
+var ErrRestarts = errors.New("too many restarts")
+
+// maxRestarts bounds crash loops.
+const maxRestarts = 50
+
+type phase int
+
+const (
+	waiting   phase = iota // for workers
+	deploying              // for tasks to be ready
+	running
+)
+
+// node is a worker process.
+type node struct {
+	id      int
+	addr    string
+	slot    int // -1: spare
+	heardNS int64
+	up      bool
+}
+
+// Coordinator is the machine. It is owned by the harness's event loop, like the Edge that it drives.
+type Coordinator struct {
+	Edge  *task.Edge
+	Clock func() int64
+
+	job    core.Job
+	graph  *core.Graph
+	phase  phase
+	epoch  uint32
+	nodes  []*node // in the order of their ids
+	slots  []int   // node by slot, -1: vacant
+	spares int
+	lastID int
+	places []core.Place
+	routes []*core.Routes
+
+	ready    map[int]bool // nodes whose deployment is ready
+	reason   string       // of the deployment under way
+	restarts int
+	restored map[int]bool
+
+	checkpoints checkpoints
+	promotion   *promotion
+	replay      *replayWatch
+	move        *moving
+	meters      map[int]core.Meters
+	loads       map[int]core.Meters // last meters with loads
+	fencedOld   uint64              // counted by deployments that are gone
+	e           *Effects
+}
+
+// New returns the coordinator of job. Nothing happens before Begin.
+func New(job core.Job, edge *task.Edge, spares int, clock func() int64) (*Coordinator, error) {
+	g, err := core.BuildGraph(job, operator.Info)
+	if err != nil {
+		return nil, err
+	}
+	c := &Coordinator{Edge: edge, Clock: clock, job: g.Job, graph: g, spares: spares,
+		meters: map[int]core.Meters{}, loads: map[int]core.Meters{}}
+	for i := range job.Operators {
+		op := &g.Job.Operators[i]
+		if _, err := recovery.Lookup(op.Recovery); err != nil {
+			return nil, fmt.Errorf("operator %s: %w", op.Name, err)
+		}
+		var r *core.Routes
+		if k, _ := operator.Info(op.Kind); k.Keyed {
+			r = core.NewRoutes(op.Groups, op.Parallelism)
+		}
+		c.routes = append(c.routes, r)
+	}
+	for s := 0; s < g.Job.Workers; s++ {
+		c.slots = append(c.slots, -1)
+	}
+	c.checkpoints.init(c)
+	return c, nil
+}
+
+// Graph returns the job's graph.
+func (c *Coordinator) Graph() *core.Graph { return c.graph }
+
+// SetRoutes replaces the initial route table of an operator; only before Begin.
+func (c *Coordinator) SetRoutes(op int, task []int32) {
+	c.routes[op] = &core.Routes{Task: append([]int32(nil), task...)}
+}
+
+// Begin asks for the workers.
+func (c *Coordinator) Begin(e *Effects) {
+	c.e = e
+	for i := 0; i < c.job.Workers+c.spares; i++ {
+		c.spawn()
+	}
+}
+
+func (c *Coordinator) spawn() {
+	c.lastID++
+	c.nodes = append(c.nodes, &node{id: c.lastID, slot: -1, heardNS: c.Clock()})
+	c.e.Spawns = append(c.e.Spawns, c.lastID)
+}
+
+func (c *Coordinator) trace(kind string, t Trace) {
+	t.Kind, t.AtNS = kind, c.Clock()
+	c.e.Traces = append(c.e.Traces, t)
+}
+
+func (c *Coordinator) tell(node int, m core.Msg) {
+	c.e.Msgs = append(c.e.Msgs, ToNode{node, m})
+}
+
+// tellAll sends m to every node that has a slot.
+func (c *Coordinator) tellAll(m core.Msg) {
+	for _, n := range c.slots {
+		if n >= 0 {
+			c.tell(n, m)
+		}
+	}
+}
+
+func (c *Coordinator) node(id int) *node {
+	for _, n := range c.nodes {
+		if n.id == id {
+			return n
+		}
+	}
+	return nil
+}
+
+// Running says whether the job runs.
+func (c *Coordinator) Running() bool { return c.phase == running && c.promotion == nil }
+
+// Settled says whether nothing is under way: no deployment, promotion, replay, migration or checkpoint.
+func (c *Coordinator) Settled() bool {
+	return c.Running() && c.replay == nil && c.move == nil && c.checkpoints.pending == nil
+}
+
+// Epoch returns the current epoch.
+func (c *Coordinator) Epoch() uint32 { return c.epoch }
+
+// Places returns where tasks run. The slice is owned by the coordinator.
+func (c *Coordinator) Places() []core.Place { return c.places }
+
+// NodeOfSlot returns the node on a worker slot (from 0), -1 when it is vacant.
+func (c *Coordinator) NodeOfSlot(slot int) int { return c.slots[slot] }
+
+// Message takes a message of a worker.
+func (c *Coordinator) Message(m *core.Msg, e *Effects) {
+	c.e = e
+	n := c.node(m.Node)
+	if n == nil {
+		return // of a node that was declared lost
+	}
+	n.heardNS = c.Clock()
+	switch m.Type {
+	case core.MsgHello:
+		n.up, n.addr = true, m.Addr
+		c.trace(TraceWorkerUp, Trace{Node: n.id})
+		c.fill()
+	case core.MsgDeployed:
+		c.deployed(n, m)
+	case core.MsgRestored:
+		c.restored[m.Task] = true
+	case core.MsgHeartbeat:
+		if m.Epoch == c.deployEpoch() {
+			for _, t := range m.Meters {
+				c.takeMeters(n, t)
+			}
+		}
+	case core.MsgSnapshot:
+		c.checkpoints.snapshot(m)
+	case core.MsgMoved:
+		c.moved(m)
+	case core.MsgFenced:
+		c.fenced(n.id, m)
+	case core.MsgReplayed:
+		c.trace(TraceReplayed, Trace{Task: m.Task, Node: n.id})
+	case core.MsgTaskFailed:
+		c.trace(TraceTaskFailed, Trace{Task: m.Task, Node: n.id, Detail: m.Err})
+		if m.Epoch >= c.deployEpoch() || c.phase != running {
+			c.restart("task failed: " + m.Err)
+		}
+	}
+}
+
+func (c *Coordinator) takeMeters(n *node, m core.Meters) {
+	if m.Task >= len(c.places) || c.places[m.Task].Node != n.id {
+		return
+	}
+	c.meters[m.Task] = m
+	if len(m.Groups) > 0 {
+		c.loads[m.Task] = m
+	}
+}
+
+// fill gives vacant slots to idle nodes, and deploys when all have one.
+func (c *Coordinator) fill() {
+	for s, id := range c.slots {
+		if id >= 0 {
+			continue
+		}
+		for _, n := range c.nodes {
+			if n.up && n.slot < 0 {
+				n.slot, c.slots[s] = s, n.id
+				break
+			}
+		}
+	}
+	if c.phase != waiting {
+		return
+	}
+	for _, id := range c.slots {
+		if id < 0 {
+			return
+		}
+	}
+	if c.reason == "restore" {
+		c.trace(TraceRestartEnd, Trace{})
+	}
+	c.deploy()
+}
+
+// deploy starts an epoch: all tasks on all workers, from the newest complete checkpoint.
+func (c *Coordinator) deploy() {
+	if c.reason == "" {
+		c.reason = "start"
+	}
+	c.epoch++
+	c.phase, c.ready, c.restored = deploying, map[int]bool{}, map[int]bool{}
+	c.meters = map[int]core.Meters{}
+	c.places = c.place()
+	msg := core.Msg{Type: core.MsgDeploy, Epoch: c.epoch, Job: &c.job, Places: c.places, Routes: c.routes}
+	if err := c.Edge.Deploy(&msg); err != nil {
+		c.e.Fatal = err
+		return
+	}
+	perNode := map[int][]core.Deployment{}
+	for _, p := range c.places {
+		d := c.checkpoints.restore(p.Task)
+		d.Epoch, d.Role = c.epoch, core.RolePrimary
+		perNode[p.Node] = append(perNode[p.Node], d)
+		if p.Standby >= 0 {
+			d.Role = core.RoleStandby
+			perNode[p.Standby] = append(perNode[p.Standby], d)
+		}
+	}
+	for _, id := range c.slots {
+		m := msg
+		m.Tasks = perNode[id]
+		c.tell(id, m)
+	}
+}
+
+// place puts each task on the node of its slot and standbys on the next slot.
+func (c *Coordinator) place() []core.Place {
+	places := make([]core.Place, len(c.graph.Tasks))
+	for i, t := range c.graph.Tasks {
+		p := core.Place{Task: i, Node: c.slots[t.Slot], Standby: -1, Epoch: c.epoch}
+		strat, _ := recovery.Lookup(c.job.Operators[t.Operator].Recovery)
+		if strat.Standby && c.job.Workers > 1 {
+			p.Standby = c.slots[(t.Slot+1)%c.job.Workers]
+		}
+		places[i] = p
+	}
+	return places
+}
+
+// deployEpoch is the epoch in which all tasks were last deployed; promotions come after it.
+func (c *Coordinator) deployEpoch() uint32 { return c.checkpoints.epoch }
+
+func (c *Coordinator) deployed(n *node, m *core.Msg) {
+	if c.phase != deploying || m.Epoch != c.epoch {
+		return
+	}
+	c.ready[n.id] = true
+	for _, id := range c.slots {
+		if !c.ready[id] {
+			return
+		}
+	}
+	c.trace(TraceRestored, Trace{Detail: c.reason})
+	c.phase = running
+	c.checkpoints.begin()
+	c.Edge.Start(&c.e.Edge)
+	c.tellAll(core.Msg{Type: core.MsgStart, Epoch: c.epoch})
+	c.trace(TraceStarted, Trace{Detail: c.reason})
+	if c.move != nil && c.move.redeploying {
+		c.move.redeploying = false
+		c.advance(migration.Redeployed)
+	}
+}
+
+// Tick looks at leases, timers and progress; the world calls it every few milliseconds.
+func (c *Coordinator) Tick(e *Effects) {
+	c.e = e
+	now := c.Clock()
+	for _, n := range append([]*node(nil), c.nodes...) {
+		if n.up && now-n.heardNS > int64(c.job.Lease) {
+			c.lost(n.id, "lease expired")
+		}
+	}
+	c.checkpoints.tick(now)
+	c.watchReplay()
+	c.resumeMove()
+	c.Edge.Tick(&e.Edge)
+}
+
+// NodeLost says that a node is gone: its connection broke or its process ended.
+func (c *Coordinator) NodeLost(id int, why string, e *Effects) {
+	c.e = e
+	c.lost(id, why)
+}
+
+func (c *Coordinator) lost(id int, why string) {
+	n := c.node(id)
+	if n == nil {
+		return
+	}
+	for i, x := range c.nodes {
+		if x == n {
+			c.nodes = append(c.nodes[:i], c.nodes[i+1:]...)
+			break
+		}
+	}
+	c.trace(TraceDetected, Trace{Node: id, Detail: why})
+	if n.slot < 0 {
+		if c.phase == waiting {
+			c.spawnCounted()
+		}
+		return
+	}
+	c.slots[n.slot] = -1
+	if c.phase == running && c.promotable(id) {
+		c.beginPromotion(id)
+		return
+	}
+	c.restart("node " + fmt.Sprint(id) + " lost: " + why)
+}
+
+func (c *Coordinator) spawnCounted() {
+	if c.restarts++; c.restarts > maxRestarts {
+		c.e.Fatal = fmt.Errorf("%w: %d", ErrRestarts, maxRestarts)
+		return
+	}
+	c.spawn()
+}
+
+// restart rolls the whole job back to the newest complete checkpoint.
+func (c *Coordinator) restart(why string) {
+	if c.restarts++; c.restarts > maxRestarts {
+		c.e.Fatal = fmt.Errorf("%w: %d; the last: %s", ErrRestarts, maxRestarts, why)
+		return
+	}
+	c.promotion = nil
+	c.checkpoints.abort("restart")
+	if c.move != nil {
+		c.trace(TraceMigrationLost, Trace{Detail: why})
+		c.move.machine.Step(migration.Interrupt)
+		// Rolled back whole: key groups are restored to any owner, so only the table decides.
+		c.routes, c.move = c.move.before, nil
+	}
+	c.watchFrom()
+	c.phase, c.reason = waiting, "restore"
+	idle := 0
+	for _, n := range c.nodes {
+		if n.slot < 0 {
+			idle++
+		}
+	}
+	for _, id := range c.slots {
+		if id < 0 {
+			if idle--; idle < 0 {
+				c.spawn()
+			}
+		}
+	}
+	c.fill()
+}
+
+// replayWatch waits until the sources have read again what had been read before a rollback.
+type replayWatch struct{ upto []uint64 }
+
+func (c *Coordinator) watchFrom() {
+	w := &replayWatch{}
+	for s := 0; s < c.Edge.Splits(); s++ {
+		w.upto = append(w.upto, c.Edge.Emitted(s))
+	}
+	if c.replay == nil { // a second failure does not move the goal
+		c.replay = w
+	}
+}
+
+func (c *Coordinator) watchReplay() {
+	if c.replay == nil || c.phase != running {
+		return
+	}
+	for s, upto := range c.replay.upto {
+		if c.Edge.FeedConsumed(s) < upto {
+			return
+		}
+	}
+	c.replay = nil
+	c.trace(TraceReplayed, Trace{Task: -1})
+}
+
+// Meters returns the last meters of each task, by task id. Loads are cumulative since the deployment.
+func (c *Coordinator) Meters() []core.Meters {
+	ms := make([]core.Meters, len(c.graph.Tasks))
+	for i := range ms {
+		ms[i] = c.meters[i]
+		if l, ok := c.loads[i]; ok {
+			ms[i].Groups, ms[i].Loads, ms[i].StateBytes = l.Groups, l.Loads, l.StateBytes
+		}
+	}
+	return ms
+}
+
+// Routes returns the route table of an operator as the coordinator has it; it is owned by the coordinator.
+func (c *Coordinator) Routes(op int) *core.Routes { return c.routes[op] }

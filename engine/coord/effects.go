@@ -1,0 +1,75 @@
+package coord
+
+import (
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/task"
+)
+
+// ToNode is a control-plane message for a worker.
+type ToNode struct {
+	Node int
+	Msg  core.Msg
+}
+
+// Complete asks the world to make a checkpoint complete (write its manifest) and to answer with CheckpointDurable.
+type Complete struct {
+	Checkpoint uint64
+	Tasks      []int
+	Retain     int
+}
+
+// Trace is something that happened, for the record.
+type Trace struct {
+	Kind   string
+	AtNS   int64
+	Node   int
+	Task   int
+	ID     uint64
+	Bytes  int64
+	Count  uint64
+	Detail string
+}
+
+// The kinds of traces that measurements are made from.
+const (
+	TraceWorkerUp      = "worker-up"
+	TraceDeployed      = "deployed" // Detail: start, restore, migration
+	TraceStarted       = "started"
+	TraceDetected      = "failure-detected"
+	TraceRestartEnd    = "restart-end" // the tasks have a place to run again
+	TraceRestored      = "restored"
+	TracePromoted      = "promoted"
+	TraceReplayed      = "replayed"
+	TraceUnprotected   = "standby-lost"
+	TraceCheckpoint    = "checkpoint-begin"
+	TraceComplete      = "checkpoint-complete"
+	TraceAborted       = "checkpoint-aborted"
+	TraceSnapshot      = "snapshot"
+	TraceMigration     = "migration-begin"
+	TraceRound         = "round-begin"
+	TraceRoundDone     = "round-done"
+	TraceMigrated      = "migration-end"
+	TraceMigrationLost = "migration-rolled-back"
+	TraceTaskFailed    = "task-failed"
+	TraceFallback      = "fallback"
+)
+
+// Effects is what a step of the coordinator asks of the world. The caller owns it and reuses it.
+type Effects struct {
+	// Edge are the frames of feed, control and acks.
+	Edge task.Effects
+	Msgs []ToNode
+	// Spawns are the nodes to start, and Complete the checkpoints to make complete.
+	Spawns   []int
+	Complete []Complete
+	Traces   []Trace
+	// Fatal ends the job.
+	Fatal error
+}
+
+// Reset empties e and keeps its memory.
+func (e *Effects) Reset() {
+	e.Edge.Reset()
+	clear(e.Msgs)
+	e.Msgs, e.Spawns, e.Complete, e.Traces, e.Fatal = e.Msgs[:0], e.Spawns[:0], e.Complete[:0], e.Traces[:0], nil
+}

@@ -1,0 +1,145 @@
+package coord
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/migration"
+)
+
+// ErrBusy refuses a migration while another one or a recovery is under way.
+var ErrBusy = errors.New("a migration or a recovery is under way")
+
+// moving is a migration under way.
+type moving struct {
+	request     migration.Request
+	machine     migration.Machine
+	version     uint64
+	waiting     map[int]bool // tasks that have not said that the round is done
+	round       int
+	bytes       int64
+	waited      uint64
+	redeploying bool
+	wantRoute   []core.Move // waits for the pending checkpoint
+	wantSave    bool
+	before      []*core.Routes
+}
+
+// Migrate begins a migration. Two at once are refused.
+func (c *Coordinator) Migrate(r migration.Request, s migration.Strategy, e *Effects) error {
+	c.e = e
+	if !c.Running() || c.move != nil {
+		return ErrBusy
+	}
+	if r.Operator < 0 || r.Operator >= len(c.routes) || c.routes[r.Operator] == nil {
+		return fmt.Errorf("operator %d has no key groups to move", r.Operator)
+	}
+	probe := c.routes[r.Operator].Clone()
+	if err := probe.Apply(&core.RouteChange{Version: probe.Version + 1, Operator: r.Operator, Moves: r.Moves}); err != nil {
+		return err
+	}
+	c.move = &moving{request: r, machine: s.New(r), before: cloneRoutes(c.routes)}
+	c.trace(TraceMigration, Trace{Count: uint64(len(r.Moves)), Detail: s.Name})
+	c.advance(migration.Begin)
+	return nil
+}
+
+// Migrating says whether a migration is under way.
+func (c *Coordinator) Migrating() bool { return c.move != nil }
+
+func (c *Coordinator) advance(ev migration.Event) {
+	for _, a := range c.move.machine.Step(ev) {
+		switch a.Do {
+		case migration.Pause:
+			for _, t := range c.graph.Tasks {
+				if len(c.job.Operators[t.Operator].Inputs) == 0 {
+					c.Edge.Control(t.ID, core.Control{Type: core.CtlPause}, &c.e.Edge)
+				}
+			}
+		case migration.Checkpoint:
+			if c.checkpoints.pending != nil {
+				c.move.wantSave = true
+				continue
+			}
+			c.checkpoints.take(true)
+		case migration.Redeploy:
+			c.move.bytes = c.checkpoints.done.bytes
+			r := c.routes[c.move.request.Operator]
+			change := core.RouteChange{Version: r.Version + 1, Operator: c.move.request.Operator, Moves: a.Moves}
+			if err := r.Apply(&change); err != nil {
+				panic(err) // checked by Migrate
+			}
+			c.move.redeploying = true
+			c.phase, c.reason = waiting, "migration"
+			c.fill()
+		case migration.Route:
+			if c.checkpoints.pending != nil {
+				c.move.wantRoute = a.Moves
+				continue
+			}
+			c.beginRound(a.Moves)
+		case migration.Finish:
+			c.trace(TraceMigrated, Trace{Bytes: c.move.bytes, Count: c.move.waited})
+			c.move = nil
+			return
+		}
+	}
+}
+
+// resumeMove goes on with what waited for the pending checkpoint.
+func (c *Coordinator) resumeMove() {
+	m := c.move
+	if m == nil || c.checkpoints.pending != nil || !c.Running() {
+		return
+	}
+	if m.wantSave {
+		m.wantSave = false
+		c.checkpoints.take(true)
+	}
+	if w := m.wantRoute; w != nil {
+		m.wantRoute = nil
+		c.beginRound(w)
+	}
+}
+
+// beginRound applies moves to the route table and sends the change to every task that sends to the operator.
+func (c *Coordinator) beginRound(moves []core.Move) {
+	m := c.move
+	r := c.routes[m.request.Operator]
+	change := core.RouteChange{Version: r.Version + 1, Operator: m.request.Operator, Moves: moves}
+	if err := r.Apply(&change); err != nil {
+		panic(err) // checked by Migrate
+	}
+	m.version, m.waiting = change.Version, map[int]bool{}
+	m.round++
+	ids := c.graph.OpTasks[m.request.Operator]
+	for _, mv := range moves {
+		m.waiting[ids[mv.From]], m.waiting[ids[mv.To]] = true, true
+	}
+	c.trace(TraceRound, Trace{ID: change.Version, Count: uint64(len(moves))})
+	body := core.AppendRouteChange(nil, &change)
+	op := c.job.Operators[m.request.Operator]
+	for _, t := range c.graph.Tasks {
+		for _, in := range op.Inputs {
+			if c.job.Operators[t.Operator].Name == in {
+				c.Edge.Control(t.ID, core.Control{Type: core.CtlRoute, ID: change.Version, Body: body}, &c.e.Edge)
+			}
+		}
+	}
+}
+
+// moved takes a task's word that its part of a round is done.
+func (c *Coordinator) moved(msg *core.Msg) {
+	m := c.move
+	if m == nil || msg.ID != m.version || !m.waiting[msg.Task] {
+		return
+	}
+	m.bytes += msg.Bytes
+	m.waited += msg.Records
+	delete(m.waiting, msg.Task)
+	if len(m.waiting) == 0 {
+		c.trace(TraceRoundDone, Trace{ID: m.version, Bytes: m.bytes, Count: m.waited})
+		c.advance(migration.RoundDone)
+	}
+}

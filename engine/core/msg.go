@@ -1,0 +1,100 @@
+package core
+
+// MsgType names a control-plane message.
+type MsgType string
+
+// Messages from the coordinator to workers.
+const (
+	MsgDeploy         MsgType = "deploy"          // Deploy: make tasks and channels; restore their state
+	MsgStart          MsgType = "start"           // Epoch: deployed tasks of that epoch begin
+	MsgTopology       MsgType = "topology"        // Places: where tasks are now; fences older epochs
+	MsgFence          MsgType = "fence"           // Task, Epoch: refuse what older deployments of Task send; answer with MsgFenced
+	MsgPromote        MsgType = "promote"         // Task, Epoch, Order, Received: the standby becomes the primary
+	MsgCheckpointDone MsgType = "checkpoint-done" // ID: the checkpoint is complete
+)
+
+// Messages from workers to the coordinator.
+const (
+	MsgHello      MsgType = "hello"     // Node, Addr: a worker is there
+	MsgDeployed   MsgType = "deployed"  // Epoch: all tasks of the deployment are ready
+	MsgFenced     MsgType = "fenced"    // Task, Epoch, Order, Received
+	MsgReplayed   MsgType = "replayed"  // Task: the promoted task has consumed the known order
+	MsgSnapshot   MsgType = "snapshot"  // Task, ID, Bytes, Nanos (synchronous part): durable; or Err
+	MsgMoved      MsgType = "moved"     // Task, ID (route version), Bytes, Records (that waited): all its groups are installed
+	MsgHeartbeat  MsgType = "heartbeat" // Meters
+	MsgTaskFailed MsgType = "failed"    // Task, Err
+	MsgRestored   MsgType = "restored"  // Task, Epoch: its state is loaded
+)
+
+// Role is what a deployed task is.
+type Role string
+
+// The roles of a task.
+const (
+	RolePrimary Role = "primary"
+	RoleStandby Role = "standby"
+)
+
+// Place says where a task runs.
+type Place struct {
+	Task int
+	// Node is the node of the primary, Standby that of the standby (-1: none).
+	Node, Standby int
+	// Epoch is the epoch in which the primary was deployed.
+	Epoch uint32
+}
+
+// Deployment is one task that a worker is to run.
+type Deployment struct {
+	Task  int
+	Role  Role
+	Epoch uint32
+	// Restore is the checkpoint to load (0: start empty) and RestoreFrom the tasks whose files hold its key groups.
+	Restore     uint64
+	RestoreFrom []int
+	// FeedNext is the number of the feed's next input for a source task.
+	FeedNext uint64
+}
+
+// Meters are what a worker reports of its tasks.
+type Meters struct {
+	Task int
+	// Consumed counts inputs consumed since the deployment; Queued those that wait.
+	Consumed, Queued uint64
+	// FeedNext is, of a source task, the number after the last consumed input of the feed.
+	FeedNext uint64
+	// BusyNS is the service time spent since the deployment.
+	BusyNS int64
+	// LogBytes is the size of the task's sender logs.
+	LogBytes int
+	// Loads are records and StateBytes bytes by key group, of the groups that the task owns.
+	Groups     []uint32 `json:",omitempty"`
+	Loads      []uint64 `json:",omitempty"`
+	StateBytes []int64  `json:",omitempty"`
+	// Fenced, Dups and Missing count refused, repeated and missing batches; Held the records that waited for state.
+	Fenced, Dups, Missing, Held uint64
+}
+
+// Msg is a control-plane message.
+type Msg struct {
+	Type  MsgType
+	Node  int    `json:",omitempty"`
+	Addr  string `json:",omitempty"`
+	Epoch uint32 `json:",omitempty"`
+	Task  int    `json:",omitempty"`
+	ID    uint64 `json:",omitempty"`
+	// Job, Places, Routes (by operator; nil for those without key groups) and Tasks belong to MsgDeploy.
+	Job    *Job         `json:",omitempty"`
+	Places []Place      `json:",omitempty"`
+	Routes []*Routes    `json:",omitempty"`
+	Tasks  []Deployment `json:",omitempty"`
+	// OrderAfter and Order are an order log; Received maps a channel to the number its receiver expects next.
+	OrderAfter uint64         `json:",omitempty"`
+	Order      []byte         `json:",omitempty"`
+	Received   map[int]uint64 `json:",omitempty"`
+	Bytes      int64          `json:",omitempty"`
+	Nanos      int64          `json:",omitempty"`
+	Records    uint64         `json:",omitempty"`
+	Meters     []Meters       `json:",omitempty"`
+	Err        string         `json:",omitempty"`
+}

@@ -1,0 +1,80 @@
+package migration
+
+import (
+	"fmt"
+
+	"github.com/weir-bench/weir/engine/core"
+)
+
+// Request is a migration that was asked for.
+type Request struct {
+	// Operator is the index of the operator whose key groups move; Moves what moves where.
+	Operator int
+	Moves    []core.Move
+	// Rounds is N: into how many rounds the moves are split (1 to the number of moves).
+	Rounds int
+}
+
+// Event is what the coordinator tells a strategy.
+type Event string
+
+// The events.
+const (
+	Begin      Event = "begin"       // the first event
+	RoundDone  Event = "round-done"  // every task of the last Route has given and installed its groups
+	Savepoint  Event = "savepoint"   // the last Checkpoint is durable
+	Redeployed Event = "redeployed"  // all tasks run again after Redeploy
+	Interrupt  Event = "interrupted" // a failure rolled the job back; the migration is over
+)
+
+// Do is a mechanism of the coordinator.
+type Do string
+
+// The mechanisms.
+const (
+	Pause      Do = "pause"      // sources hold records back
+	Checkpoint Do = "checkpoint" // a checkpoint of the whole job; answered by Savepoint
+	Redeploy   Do = "redeploy"   // stop all tasks and start them from the last checkpoint with Moves applied; answered by Redeployed
+	Route      Do = "route"      // one round: route change with Moves; answered by RoundDone
+	Finish     Do = "finish"     // the migration is complete
+)
+
+// Action is what a strategy wants done.
+type Action struct {
+	Do    Do
+	Moves []core.Move
+}
+
+// Machine is one migration under way. It is a pure machine: Step(event) → actions, in order.
+type Machine interface {
+	Step(ev Event) []Action
+}
+
+// Strategy describes a migration strategy.
+type Strategy struct {
+	Name string
+	// Doc is the mechanism, Price what it costs.
+	Doc, Price string
+	// NeedsCheckpoints says that the job must be able to write checkpoints.
+	NeedsCheckpoints bool
+	// UsesRounds says that Request.Rounds matters.
+	UsesRounds bool
+	New        func(r Request) Machine
+}
+
+// Strategies lists the migration strategies.
+func Strategies() []Strategy {
+	return []Strategy{stopRestart(), asyncRounds(), allAtOnce()}
+}
+
+// Lookup returns the strategy with the given name.
+func Lookup(name string) (Strategy, error) {
+	var names []string
+	for _, s := range Strategies() {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return Strategy{}, fmt.Errorf("unknown migration strategy %q; there are %v", name, names)
+}

@@ -1,0 +1,61 @@
+package task
+
+import (
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/state"
+)
+
+// Send is a frame for another node. The batch carries one reference, which the world releases when it has encoded it.
+type Send struct {
+	Node int
+	B    *core.Batch
+}
+
+// SnapshotRequest asks the world to make a task's snapshot durable and to answer with Worker.SnapshotDone. State may be
+// read by one other goroutine until then; it is nil for a task without state.
+type SnapshotRequest struct {
+	Task       int
+	Epoch      uint32
+	Checkpoint uint64
+	Meta       []byte
+	State      *state.Snapshot
+	CutNS      int64 // the synchronous part
+}
+
+// LoadRequest asks the world to load a task's state from a checkpoint into Into, which the world owns until it answers
+// with Worker.Loaded. Only groups for which Want is true are installed.
+type LoadRequest struct {
+	Task       int
+	Epoch      uint32
+	Checkpoint uint64
+	From       []int
+	Want       []bool
+	Into       *state.Heap
+}
+
+// Effects is what a step asks of the world, in order. The caller owns it and reuses it.
+type Effects struct {
+	Sends     []Send
+	Msgs      []core.Msg // to the coordinator
+	Snapshots []SnapshotRequest
+	Loads     []LoadRequest
+	// BusyNS is how long the core must be burnt before the effects take place.
+	BusyNS int64
+	// WakeNS is when the worker wants to run again (0: only on input).
+	WakeNS int64
+	// More says that work is left: run again at once, after looking at the network.
+	More bool
+}
+
+// Reset empties e and keeps its memory.
+func (e *Effects) Reset() {
+	clear(e.Sends)
+	e.Sends, e.Msgs, e.Snapshots, e.Loads = e.Sends[:0], e.Msgs[:0], e.Snapshots[:0], e.Loads[:0]
+	e.BusyNS, e.WakeNS, e.More = 0, 0, false
+}
+
+func (e *Effects) wake(ns int64) {
+	if e.WakeNS == 0 || ns < e.WakeNS {
+		e.WakeNS = ns
+	}
+}

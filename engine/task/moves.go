@@ -1,0 +1,281 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/state"
+)
+
+// moves is a keyed task's part in migrations: which key groups it owns, which it waits for, and which it is sending.
+//
+// A round is a route change. Its markers follow the last records routed by the old table. The giving task waits for the
+// markers of all its inputs, cuts the groups and streams them to the peers; the getting task holds the records of a
+// group from the first marker until the group's last chunk is installed, then works on them in their order.
+type moves struct {
+	active  bool     // the operator is keyed
+	owns    []bool   // by group
+	hold    []int32  // by group: index+1 in held, 0 when records need not wait
+	held    []*held  // groups whose state is on its way
+	holding int      // groups in held
+	ready   []*held  // installed, their records not yet worked on
+	rounds  []*round // under way
+	sending []*transfer
+	peers   map[int]*Out // by task index
+	// lastDone is what was or, by a standby, would have been said of the last finished round.
+	lastDone *core.Msg
+}
+
+type held struct {
+	group   uint32
+	records core.Columns
+	off     int
+	readyNS int64
+}
+
+type round struct {
+	version uint64
+	change  *core.RouteChange
+	markers int
+	seen    map[int]bool // by input index
+	left    int          // groups that this task still waits for
+	early   map[uint32]bool
+	bytes   int64
+	waited  uint64
+}
+
+type transfer struct {
+	version uint64
+	to      *Out
+	snap    *state.Snapshot
+}
+
+func (m *moves) init(t *Task) {
+	m.active = t.ctx.State != nil
+	if !m.active {
+		return
+	}
+	m.owns = make([]bool, t.spec.Groups)
+	m.hold = make([]int32, t.spec.Groups)
+	m.peers = map[int]*Out{}
+	for _, o := range t.outs {
+		if o.Channel.Kind == core.ChanPeer {
+			m.peers[t.w.graph.Tasks[o.Channel.To].Index] = o
+		}
+	}
+}
+
+// own sets the groups the task starts with.
+func (m *moves) own(groups []uint32) {
+	for _, g := range groups {
+		m.owns[g] = true
+	}
+}
+
+// owned returns the groups the task owns, in ascending order.
+func (m *moves) owned() []uint32 {
+	var gs []uint32
+	for g, o := range m.owns {
+		if o {
+			gs = append(gs, uint32(g))
+		}
+	}
+	return gs
+}
+
+func (m *moves) round(version uint64, change *core.RouteChange) *round {
+	for _, r := range m.rounds {
+		if r.version == version {
+			return r
+		}
+	}
+	r := &round{version: version, change: change, seen: map[int]bool{}, early: map[uint32]bool{}, left: -1}
+	m.rounds = append(m.rounds, r)
+	return r
+}
+
+func (m *moves) onMarker(t *Task, in int, c core.Control) {
+	ch, err := core.DecodeRouteChange(c.Body)
+	if err != nil || !m.active || ch.Operator != t.info.Operator {
+		t.fail(fmt.Errorf("marker of route version %d is not for this task (%v)", c.ID, err))
+		return
+	}
+	r := m.round(c.ID, ch)
+	r.change = ch
+	if len(r.seen) == 0 {
+		m.begin(t, r)
+	}
+	if !r.seen[in] {
+		r.seen[in] = true
+	}
+	if len(r.seen) == len(t.barrierIns) {
+		m.give(t, r)
+		m.finish(t, r)
+	}
+}
+
+// begin holds the records of the groups that the task gets and whose state has not come yet.
+func (m *moves) begin(t *Task, r *round) {
+	r.left = 0
+	for _, mv := range r.change.Moves {
+		if mv.To != t.info.Index || mv.From == t.info.Index || r.early[mv.Group] {
+			continue
+		}
+		r.left++
+		m.held = append(m.held, &held{group: mv.Group})
+		m.hold[mv.Group] = int32(len(m.held))
+		m.holding++
+	}
+}
+
+// give cuts the groups that the task gives away and queues them for their new owners.
+func (m *moves) give(t *Task, r *round) {
+	byTask := map[int][]uint32{}
+	for _, mv := range r.change.Moves {
+		if mv.From == t.info.Index && mv.To != t.info.Index {
+			byTask[mv.To] = append(byTask[mv.To], mv.Group)
+		}
+	}
+	for to := 0; to < t.spec.Parallelism; to++ {
+		groups := byTask[to]
+		if len(groups) == 0 {
+			continue
+		}
+		m.sending = append(m.sending, &transfer{r.version, m.peers[to], t.ctx.State.Cut(groups)})
+		for _, g := range groups {
+			if !m.owns[g] {
+				t.fail(fmt.Errorf("route version %d takes key group %d, which the task does not own", r.version, g))
+				return
+			}
+			m.owns[g] = false
+			t.ctx.State.Drop(g)
+		}
+	}
+}
+
+// stream emits the next chunk of the state being given away; it returns 1 if there was one and room for it.
+func (m *moves) stream(t *Task) int {
+	if len(m.sending) == 0 || m.full() {
+		return 0
+	}
+	tr := m.sending[0]
+	chunk, group, last, done := tr.snap.Next(t.w.chunk[:0], t.w.graph.Job.ChunkBytes)
+	t.w.chunk = chunk
+	if !done || len(chunk) > 0 {
+		t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: group, Last: last, Data: chunk})
+		t.sendControl(tr.to, core.Control{Type: core.CtlState, ID: tr.version, Body: t.w.body})
+	}
+	if done {
+		tr.snap.Release()
+		m.sending = append(m.sending[:0], m.sending[1:]...)
+		for _, r := range m.rounds {
+			m.finish(t, r)
+		}
+	}
+	return 1
+}
+
+// peerLogBytes bounds the chunks that wait for the new owner's acknowledgement.
+const peerLogBytes = 1 << 20
+
+// full says that the next chunk has no room. A standby's chunks leave its log only when the primary's arrive.
+func (m *moves) full() bool {
+	if len(m.sending) == 0 {
+		return false
+	}
+	o := m.sending[0].to
+	return !o.Held && o.logBytes > peerLogBytes
+}
+
+// onState installs a chunk. With the group's last chunk its waiting records become ready.
+func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
+	chunk, err := core.DecodeStateChunk(c.Body)
+	if err == nil {
+		err = t.ctx.State.Install(chunk.Group, chunk.Data)
+	}
+	if err != nil {
+		t.fail(fmt.Errorf("install key group %d of route version %d: %w", chunk.Group, c.ID, err))
+		return
+	}
+	r := m.round(c.ID, nil)
+	r.bytes += int64(len(chunk.Data))
+	if !chunk.Last {
+		return
+	}
+	m.owns[chunk.Group] = true
+	k := m.hold[chunk.Group]
+	if k == 0 { // the state was faster than the first marker
+		r.early[chunk.Group] = true
+		return
+	}
+	h := m.held[k-1]
+	h.readyNS = nowNS
+	m.hold[chunk.Group] = 0
+	m.holding--
+	if m.holding == 0 {
+		m.held = m.held[:0]
+	}
+	r.left--
+	r.waited += uint64(h.records.Len())
+	if h.records.Len() > 0 && !t.w.graph.Job.Bug("drop-moving-buffer") {
+		m.ready = append(m.ready, h)
+	}
+	m.finish(t, r)
+}
+
+// finish reports a round in which the task has nothing left to do.
+func (m *moves) finish(t *Task, r *round) {
+	if len(r.seen) < len(t.barrierIns) || r.left > 0 {
+		return
+	}
+	for _, tr := range m.sending {
+		if tr.version == r.version {
+			return
+		}
+	}
+	for i, x := range m.rounds {
+		if x == r {
+			m.rounds = append(m.rounds[:i], m.rounds[i+1:]...)
+			t.heldRecords += r.waited
+			m.lastDone = &core.Msg{Type: core.MsgMoved, Task: t.info.ID, ID: r.version, Bytes: r.bytes, Records: r.waited}
+			if t.Role == core.RolePrimary {
+				t.w.say(*m.lastDone)
+			}
+			return
+		}
+	}
+}
+
+// split works on the records of cols that need not wait and keeps the others with their groups.
+func (m *moves) split(t *Task, cols *core.Columns) {
+	pass := &t.w.pass
+	pass.Reset()
+	for i, key := range cols.Keys {
+		if k := m.hold[core.KeyGroup(key, t.spec.Groups)]; k > 0 && !t.w.graph.Job.Bug("skip-hold") {
+			m.held[k-1].records.Append(cols, i)
+			continue
+		}
+		pass.Append(cols, i)
+	}
+	if pass.Len() > 0 {
+		t.apply(pass)
+	}
+}
+
+func (m *moves) hasReady() bool { return len(m.ready) > 0 }
+
+// drain works on records that had to wait; it comes before any further input, so that the order within a key holds.
+func (m *moves) drain(t *Task, nowNS int64, e *Effects) int {
+	h := m.ready[0]
+	n := min(h.records.Len()-h.off, core.MaxBatch)
+	cols := h.records.Slice(h.off, h.off+n)
+	if n = t.serve(cols.Keys, uint64(h.off), h.readyNS, nowNS, e); n == 0 {
+		return 0
+	}
+	cols = h.records.Slice(h.off, h.off+n)
+	t.apply(&cols)
+	if h.off += n; h.off == h.records.Len() {
+		m.ready = append(m.ready[:0], m.ready[1:]...)
+	}
+	return n
+}

@@ -1,0 +1,258 @@
+package task
+
+import "github.com/weir-bench/weir/engine/core"
+
+// Out is the sending end of a channel: it numbers inputs, builds batches, keeps the sender log and sends to the primary
+// and, where there is one, the standby of the receiving task. It is owned by one event loop.
+type Out struct {
+	Channel core.Channel
+	// Epoch is the deployment epoch of the sending task.
+	Epoch uint32
+	// Held keeps outputs back: the task is a standby.
+	Held bool
+	// Keep holds sent inputs until a complete checkpoint covers them, not only until they are consumed.
+	Keep bool
+
+	next      uint64 // the number of the next input
+	open      *core.Batch
+	log       []*core.Batch
+	head      int
+	logBytes  int
+	receivers []receiver
+	safe      uint64 // numbers up to it need not be kept
+	sentOrder uint64 // order position that the sent batches carry
+	marks     []mark // number of each barrier
+	cut       int    // largest batch the receiver wants
+}
+
+// receiver is one place that a channel is sent to.
+type receiver struct {
+	node     int
+	cursor   uint64 // next number to send
+	consumed uint64
+	limit    uint64
+	synced   bool // the receiver has said what it wants
+}
+
+// NewOut returns the sending end whose next input has number next.
+func NewOut(c core.Channel, epoch uint32, next uint64) *Out {
+	return &Out{Channel: c, Epoch: epoch, next: next, safe: next - 1, cut: core.MaxBatch}
+}
+
+// SetReceivers sets the nodes of the receiving task, primary first. A node that stays keeps its position; a new one is
+// sent to from the number on that it asks for.
+func (o *Out) SetReceivers(nodes []int) {
+	old := o.receivers
+	o.receivers = make([]receiver, len(nodes))
+	for i, n := range nodes {
+		o.receivers[i] = receiver{node: n}
+		for _, r := range old {
+			if r.node == n {
+				o.receivers[i] = r
+			}
+		}
+	}
+}
+
+// Disconnected says that what was sent to node may be lost: it will be asked again.
+func (o *Out) Disconnected(node int) {
+	for i := range o.receivers {
+		if o.receivers[i].node == node {
+			o.receivers[i].synced = false
+		}
+	}
+}
+
+// Next returns the number of the next input.
+func (o *Out) Next() uint64 { return o.next }
+
+// LogBytes returns the size of the sender log.
+func (o *Out) LogBytes() int { return o.logBytes }
+
+// batch returns the batch being built.
+func (o *Out) batch(p *core.Pool) *core.Batch {
+	if o.open == nil {
+		o.open = p.Get()
+		o.open.Kind, o.open.Channel, o.open.Epoch = core.KindRecords, o.Channel.ID, o.Epoch
+	}
+	return o.open
+}
+
+// control seals the open batch and appends a control input.
+func (o *Out) control(p *core.Pool, c core.Control, order *core.OrderLog) {
+	o.seal(order)
+	b := o.batch(p)
+	b.Kind = core.KindControl
+	b.Control.Type, b.Control.ID = c.Type, c.ID
+	b.Control.Body = append(b.Control.Body[:0], c.Body...)
+	if c.Type == core.CtlBarrier {
+		o.marks = append(o.marks, mark{c.ID, o.next})
+	}
+	o.seal(order)
+}
+
+// seal numbers the open batch and appends it to the log.
+func (o *Out) seal(order *core.OrderLog) {
+	b := o.open
+	if b == nil || (b.Kind == core.KindRecords && b.Len() == 0) {
+		return
+	}
+	o.open = nil
+	b.First, b.Count = o.next, 1
+	if b.Kind == core.KindRecords {
+		b.Count = b.Len()
+	}
+	o.next += uint64(b.Count)
+	if order != nil {
+		b.OrderAfter = max(o.sentOrder, order.From())
+		b.Order = order.AppendSince(b.Order[:0], b.OrderAfter)
+		o.sentOrder = order.To()
+	}
+	if b.Last() <= o.safe { // replayed output that is safe already
+		b.Release()
+		return
+	}
+	o.log = append(o.log, b)
+	o.logBytes += b.SizeBytes()
+}
+
+// full says whether the task must stop consuming: more waits here than the receiver has room for, or the log has
+// reached its bound.
+func (o *Out) full(logBound int) bool {
+	if o.logBytes > logBound {
+		return true
+	}
+	if o.Held || len(o.receivers) == 0 {
+		return false
+	}
+	r := &o.receivers[0]
+	room := uint64(core.MaxBatch)
+	if r.synced && r.limit > r.consumed {
+		room = max(min(r.limit-r.consumed, 2*core.MaxBatch), 64)
+	}
+	from := max(r.cursor, o.safe+1)
+	return o.next > from && o.next-from > room
+}
+
+// transmit sends what the receivers have room for.
+func (o *Out) transmit(send func(node int, b *core.Batch)) {
+	if o.Held {
+		return
+	}
+	for i := range o.receivers {
+		r := &o.receivers[i]
+		if !r.synced || r.cursor >= o.next {
+			continue
+		}
+		for k := o.find(r.cursor); k < len(o.log); k++ {
+			b := o.log[k]
+			if b.First > r.limit {
+				break
+			}
+			send(r.node, b)
+			r.cursor = b.Last() + 1
+		}
+	}
+}
+
+// find returns the index of the first logged batch that ends at number n or later.
+func (o *Out) find(n uint64) int {
+	lo, hi := o.head, len(o.log)
+	if hi > lo && o.log[hi-1].Last() < n {
+		return hi
+	}
+	for lo < hi {
+		if mid := (lo + hi) / 2; o.log[mid].Last() < n {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// acknowledge takes an ack of the receiver and trims the log. It says whether the receiver misses inputs that the log no longer
+// holds, which must not happen while it is trimmed only by what is safe.
+func (o *Out) acknowledge(a core.Ack) (lost bool) {
+	if o.Held {
+		o.safe = max(o.safe, a.Next-1)
+		o.trim()
+		return false
+	}
+	least := ^uint64(0)
+	for i := range o.receivers {
+		r := &o.receivers[i]
+		if r.node == a.From {
+			if a.Resync || !r.synced {
+				r.cursor, r.synced = a.Next, true
+			}
+			r.consumed, r.limit = max(r.consumed, a.Consumed), max(r.limit, a.Limit)
+			if i == 0 {
+				o.cut = int(min(max((r.limit-r.consumed)/2, 16), core.MaxBatch))
+			}
+			lost = a.Next <= o.safe
+		}
+		least = min(least, r.consumed)
+	}
+	if !o.Keep && len(o.receivers) > 0 && least != ^uint64(0) {
+		o.safe = max(o.safe, min(least, o.next-1))
+	}
+	o.trim()
+	return lost
+}
+
+// stable trims a kept log up to the barrier of a complete checkpoint.
+func (o *Out) stable(checkpoint uint64) {
+	k := 0
+	for k < len(o.marks) && o.marks[k].id <= checkpoint {
+		if o.Keep {
+			o.safe = max(o.safe, o.marks[k].at)
+		}
+		k++
+	}
+	o.marks = append(o.marks[:0], o.marks[k:]...)
+	o.trim()
+}
+
+func (o *Out) trim() {
+	for o.head < len(o.log) && o.log[o.head].Last() <= o.safe {
+		b := o.log[o.head]
+		o.logBytes -= b.SizeBytes()
+		o.log[o.head] = nil
+		b.Release()
+		o.head++
+	}
+	if o.head == len(o.log) {
+		o.log, o.head = o.log[:0], 0
+	} else if o.head > 256 && o.head*2 > len(o.log) {
+		o.log = append(o.log[:0], o.log[o.head:]...)
+		o.head = 0
+	}
+}
+
+// close gives all batches back.
+func (o *Out) close() {
+	o.safe = ^uint64(0)
+	o.trim()
+	if o.open != nil {
+		o.open.Release()
+		o.open = nil
+	}
+}
+
+// takeOver sets the position of a promoted task's primary receiver, which has told what it expects next; other
+// receivers will ask.
+func (o *Out) takeOver(next uint64) {
+	for i := range o.receivers {
+		r := &o.receivers[i]
+		r.synced = false
+		if i == 0 && next > 0 {
+			r.cursor, r.synced, r.consumed, r.limit = next, true, next-1, next+firstWindowRecords
+			o.safe = max(o.safe, min(next-1, o.next-1))
+		}
+	}
+	for _, b := range o.log[o.head:] {
+		b.Epoch = o.Epoch
+	}
+	o.trim()
+}

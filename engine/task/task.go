@@ -1,0 +1,522 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/operator"
+	"github.com/weir-bench/weir/engine/state"
+)
+
+// edge is the link from a task to one operator that reads it.
+type edge struct {
+	operator int
+	outs     []*Out       // by task index of the reader; one element when forward
+	forward  bool         // one to one
+	routes   *core.Routes // nil when forward
+	groups   uint32
+}
+
+// Task is a deterministic function of its starting state and of the order in which it consumes numbered inputs.
+type Task struct {
+	info  core.TaskInfo
+	spec  *core.OperatorSpec
+	kind  operator.Kind
+	w     *Worker
+	Epoch uint32
+	Role  core.Role
+
+	ins        []*In
+	outs       []*Out
+	edges      []edge
+	barrierIns []int // indices of ins that carry barriers, markers and ends
+	op         operator.Operator
+	ctx        operator.Context
+
+	order    core.OrderLog
+	logOrder bool
+	toOrder  uint64 // order position that the standby has been sent
+	hasOrder uint64 // order position that the standby has said it has
+	replay   []core.Run
+	follow   core.OrderLog // the primary's order, at a standby
+	running  bool
+	loading  bool
+	replayed bool // tell the coordinator when the replay is over
+
+	paused     bool
+	checkpoint uint64 // that barriers are being aligned for
+	aligned    bool   // its snapshot is taken
+	rr         int
+	chunkTurn  bool
+	moves      moves
+
+	busyUntilNS int64
+	busyNS      int64
+	consumed    uint64
+	heldRecords uint64
+	failed      bool
+}
+
+func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
+	info := w.graph.Tasks[d.Task]
+	spec := &w.graph.Job.Operators[info.Operator]
+	kind, ok := operator.Lookup(spec.Kind)
+	if !ok {
+		panic("task: operator kind " + spec.Kind + " was validated but is unknown")
+	}
+	t := &Task{info: info, spec: spec, kind: kind, w: w, Epoch: d.Epoch, Role: d.Role, op: kind.New(spec)}
+	t.logOrder = spec.Recovery == "active" && !w.graph.Job.Bug("forget-order-log")
+	if kind.Keyed {
+		t.ctx.Groups = spec.Groups
+		t.ctx.State = state.NewHeap(spec.Groups, max(spec.ValueBytes, 8))
+		t.ctx.Loads = make([]uint64, spec.Groups)
+	}
+	for i, id := range info.Ins {
+		c := w.graph.Channels[id]
+		next := uint64(1)
+		if c.Kind == core.ChanFeed {
+			next = max(d.FeedNext, 1)
+		}
+		in := NewIn(c, w.senderEpoch(c), next, w.senders(c), &w.graph.Job)
+		in.HoldOrder = c.From >= 0 && w.graph.Job.Operators[w.graph.Tasks[c.From].Operator].Recovery == "active"
+		if spec.Service.Mode == core.ServiceTimed {
+			in.window.low = 16
+		}
+		t.ins = append(t.ins, in)
+		w.ins[id] = in
+		if c.Kind == core.ChanData || (kind.Source && c.Kind == core.ChanControl) {
+			t.barrierIns = append(t.barrierIns, i)
+		}
+	}
+	t.makeOuts(routes)
+	t.moves.init(t)
+	return t
+}
+
+func (t *Task) makeOuts(routes []*core.Routes) {
+	for _, id := range t.info.Outs {
+		c := t.w.graph.Channels[id]
+		o := NewOut(c, t.Epoch, 1)
+		o.Held = t.Role == core.RoleStandby
+		o.SetReceivers(t.w.receivers(c))
+		t.outs = append(t.outs, o)
+		t.w.outs[id] = o
+		if c.Kind == core.ChanPeer {
+			continue
+		}
+		k := len(t.edges) - 1
+		if k < 0 || t.edges[k].operator != c.ToOperator {
+			e := edge{operator: c.ToOperator, forward: c.ToOperator < 0}
+			if c.ToOperator >= 0 {
+				to := &t.w.graph.Job.Operators[c.ToOperator]
+				info, _ := operator.Info(to.Kind)
+				e.forward = t.w.graph.Forward(t.info.Operator, c.ToOperator, info)
+				if !e.forward {
+					e.groups = to.Groups
+					if e.groups == 0 {
+						e.groups = uint32(max(to.Parallelism, 1)) * 16
+					}
+					e.routes = core.NewRoutes(e.groups, to.Parallelism)
+					if r := routes[c.ToOperator]; r != nil {
+						e.routes = r.Clone()
+					}
+				}
+			}
+			t.edges = append(t.edges, e)
+			k++
+		}
+		t.edges[k].outs = append(t.edges[k].outs, o)
+	}
+}
+
+// step consumes inputs until none is ready, an output is full or about quantum records were consumed. It says whether
+// anything was done and whether something is left.
+func (t *Task) step(nowNS int64, quantum int, e *Effects) (did, more bool) {
+	if !t.running || t.failed {
+		return false, false
+	}
+	for quantum > 0 {
+		if t.full() {
+			return did, false
+		}
+		n := t.stepOnce(nowNS, e)
+		if n == 0 {
+			return did, false
+		}
+		did = true
+		quantum -= n
+		if e.BusyNS >= maxBurnNS {
+			break
+		}
+	}
+	return did, true
+}
+
+// stepOnce does the next piece of work and returns its size in inputs, 0 when there is none.
+func (t *Task) stepOnce(nowNS int64, e *Effects) int {
+	// State that is given away goes chunk by chunk between the records that stay.
+	if t.chunkTurn = !t.chunkTurn; t.chunkTurn {
+		if n := t.moves.stream(t); n > 0 {
+			return n
+		}
+	}
+	if t.moves.hasReady() {
+		if n := t.moves.drain(t, nowNS, e); n > 0 {
+			return n
+		}
+		return t.moves.stream(t)
+	}
+	i, limit := t.pick()
+	if i < 0 {
+		return t.moves.stream(t)
+	}
+	in := t.ins[i]
+	b, off := in.peek()
+	n := 1
+	if b.Kind == core.KindRecords {
+		n = int(min(uint64(b.Count-off), limit))
+		cols := b.Slice(off, off+n)
+		if n = t.serve(cols.Keys, b.First+uint64(off), b.ArrivedNS, nowNS, e); n == 0 {
+			return t.moves.stream(t)
+		}
+		if n < cols.Len() {
+			cols = b.Slice(off, off+n)
+		}
+		t.record(i, n)
+		t.process(&cols, e)
+	} else {
+		t.record(i, n)
+		t.control(i, b, nowNS, e)
+	}
+	in.take(n)
+	return n
+}
+
+func (t *Task) record(in, n int) {
+	t.consumed += uint64(n)
+	if t.logOrder {
+		t.order.Add(in, uint64(n))
+	}
+	if len(t.replay) > 0 {
+		if t.replay[0].N -= uint64(n); t.replay[0].N == 0 {
+			t.replay = t.replay[1:]
+		}
+	}
+}
+
+// pick chooses the next input channel and how many inputs may be taken from it; -1 when none is ready. A standby and a
+// replaying task follow the order log; others take control first, then state, then data in turn.
+func (t *Task) pick() (in int, limit uint64) {
+	if t.Role == core.RoleStandby && len(t.replay) == 0 {
+		t.nextFollow()
+	}
+	if len(t.replay) > 0 {
+		r := t.replay[0]
+		if t.ins[r.In].queued == 0 {
+			return -1, 0
+		}
+		return r.In, r.N
+	}
+	if t.Role == core.RoleStandby {
+		return -1, 0
+	}
+	if t.replayed {
+		t.replayed = false
+		t.w.say(core.Msg{Type: core.MsgReplayed, Task: t.info.ID, Epoch: t.Epoch})
+	}
+	n := len(t.ins)
+	for i, in := range t.ins {
+		if in.queued > 0 && (in.Channel.Kind == core.ChanControl || in.Channel.Kind == core.ChanPeer) {
+			return i, ^uint64(0)
+		}
+	}
+	for k := 0; k < n; k++ {
+		i := (t.rr + k) % n
+		in := t.ins[i]
+		if in.queued == 0 || in.blocked || (t.paused && in.Channel.Kind == core.ChanFeed) {
+			continue
+		}
+		t.rr = i + 1
+		return i, ^uint64(0)
+	}
+	return -1, 0
+}
+
+// nextFollow takes the part of the primary's order that was not consumed yet.
+func (t *Task) nextFollow() {
+	t.follow.Trim(t.order.To())
+	t.replay = append(t.replay, t.follow.Runs()...)
+	t.follow.Reset(t.follow.To())
+}
+
+// full says whether an output has no room.
+func (t *Task) full() bool {
+	for _, o := range t.outs {
+		if o.Channel.Kind != core.ChanPeer && o.full(t.w.graph.Job.LogBytes) {
+			return true
+		}
+	}
+	return false
+}
+
+// process works on a run of records: those of key groups whose state is still on its way wait.
+func (t *Task) process(cols *core.Columns, e *Effects) {
+	if t.moves.holding > 0 {
+		t.moves.split(t, cols)
+		return
+	}
+	t.apply(cols)
+}
+
+// apply runs the operator and routes what it emits.
+func (t *Task) apply(cols *core.Columns) {
+	if len(t.edges) == 1 && t.edges[0].forward && t.kind.Name != "filter" {
+		t.applyForward(cols)
+		return
+	}
+	t.ctx.Out.Reset()
+	t.op.Process(&t.ctx, cols)
+	for k := range t.edges {
+		t.route(&t.edges[k], &t.ctx.Out)
+	}
+}
+
+// applyForward lets the operator write straight into the one output's batch.
+func (t *Task) applyForward(cols *core.Columns) {
+	o := t.edges[0].outs[0]
+	for from := 0; from < cols.Len(); {
+		b := o.batch(&t.w.pool)
+		n := min(cols.Len()-from, max(o.cut-b.Len(), 1))
+		part := cols.Slice(from, from+n)
+		t.ctx.Out, b.Columns = b.Columns, t.ctx.Out
+		t.op.Process(&t.ctx, &part)
+		t.ctx.Out, b.Columns = b.Columns, t.ctx.Out
+		from += n
+		if b.Len() >= o.cut {
+			t.seal(o)
+		}
+	}
+}
+
+// route appends the records of out to the batches of the tasks that own their key groups.
+func (t *Task) route(e *edge, out *core.Columns) {
+	if e.forward {
+		o := e.outs[0]
+		for i := range out.Keys {
+			t.emit(o, out, i)
+		}
+		return
+	}
+	routes, groups, plain := e.routes.Task, uint64(e.groups), len(out.Vals) == 0 && len(out.Off) == 0
+	for i, key := range out.Keys {
+		o := e.outs[routes[(core.Mix64(key)>>32)*groups>>32]]
+		if !plain {
+			t.emit(o, out, i)
+			continue
+		}
+		b := o.open
+		if b == nil {
+			b = o.batch(&t.w.pool)
+		}
+		b.Keys = append(b.Keys, key)
+		b.Times = append(b.Times, out.Times[i])
+		if len(b.Keys) >= o.cut {
+			t.seal(o)
+		}
+	}
+}
+
+func (t *Task) emit(o *Out, out *core.Columns, i int) {
+	b := o.batch(&t.w.pool)
+	b.Append(out, i)
+	if b.Len() >= o.cut || len(b.Ext) >= maxPayloadBytes {
+		t.seal(o)
+	}
+}
+
+// maxPayloadBytes seals a batch whose payload has grown large.
+const maxPayloadBytes = 256 << 10
+
+func (t *Task) seal(o *Out) {
+	if t.logOrder {
+		o.seal(&t.order)
+	} else {
+		o.seal(nil)
+	}
+	t.w.dirty(o)
+}
+
+func (t *Task) sendControl(o *Out, c core.Control) {
+	var order *core.OrderLog
+	if t.logOrder {
+		order = &t.order
+	}
+	o.control(&t.w.pool, c, order)
+	t.w.dirty(o)
+}
+
+// broadcast sends a control input on every data and output channel.
+func (t *Task) broadcast(c core.Control) {
+	for _, o := range t.outs {
+		if o.Channel.Kind != core.ChanPeer {
+			t.sendControl(o, c)
+		}
+	}
+}
+
+func (t *Task) control(i int, b *core.Batch, nowNS int64, e *Effects) {
+	c := b.Control
+	switch c.Type {
+	case core.CtlBarrier:
+		t.onBarrier(i, c, nowNS, e)
+	case core.CtlEnd:
+		t.onEnd(i, c)
+	case core.CtlPause:
+		t.paused = true
+	case core.CtlResume:
+		t.paused = false
+	case core.CtlRoute:
+		t.onRoute(c)
+	case core.CtlMarker:
+		t.moves.onMarker(t, i, c)
+	case core.CtlState:
+		t.moves.onState(t, c, nowNS)
+	default:
+		t.fail(fmt.Errorf("control input %s is not for this task", c.Type))
+	}
+}
+
+func (t *Task) onEnd(i int, c core.Control) {
+	t.ins[i].ended = true
+	for _, k := range t.barrierIns {
+		if in := t.ins[k]; in.Channel.Kind == core.ChanData && !in.ended {
+			return
+		}
+	}
+	t.broadcast(core.Control{Type: core.CtlEnd, ID: c.ID})
+}
+
+// onRoute applies a route change to the links to its operator. The marker behind the last record routed by the old
+// table goes to every task that gives or gets a key group.
+func (t *Task) onRoute(c core.Control) {
+	ch, err := core.DecodeRouteChange(c.Body)
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	for k := range t.edges {
+		e := &t.edges[k]
+		if e.operator != ch.Operator || e.routes == nil {
+			continue
+		}
+		concerned := make([]bool, len(e.outs))
+		for _, m := range ch.Moves {
+			concerned[m.From], concerned[m.To] = true, true
+		}
+		if err := e.routes.Apply(ch); err != nil {
+			t.fail(err)
+			return
+		}
+		for i, o := range e.outs {
+			if concerned[i] {
+				t.sendControl(o, core.Control{Type: core.CtlMarker, ID: ch.Version, Body: c.Body})
+			}
+		}
+	}
+}
+
+func (t *Task) fail(err error) {
+	t.failed = true
+	t.w.say(core.Msg{Type: core.MsgTaskFailed, Task: t.info.ID, Epoch: t.Epoch, Err: err.Error()})
+}
+
+// Meta is what a snapshot file holds besides state.
+type Meta struct {
+	Task int
+	// FeedNext is, of a source task, the number of the feed's next input.
+	FeedNext uint64
+	Consumed uint64
+}
+
+// onBarrier aligns: a channel whose barrier has come is not consumed from until the barriers of all others have come,
+// so that the snapshot holds the effects of exactly the inputs before the barriers (Chandy and Lamport 1985, as done
+// in-band by Carbone et al., "Lightweight asynchronous snapshots", 2015).
+func (t *Task) onBarrier(i int, c core.Control, nowNS int64, e *Effects) {
+	if c.ID < t.checkpoint {
+		return // of an aborted checkpoint
+	}
+	if c.ID > t.checkpoint {
+		t.unblock()
+		t.checkpoint, t.aligned = c.ID, false
+	}
+	in := t.ins[i]
+	in.barrier = true
+	if t.w.graph.Job.Bug("skip-alignment") {
+		if !t.aligned {
+			t.aligned = true
+			t.cut(c.ID, e)
+		}
+		return
+	}
+	in.blocked = true
+	for _, k := range t.barrierIns {
+		if !t.ins[k].barrier {
+			return
+		}
+	}
+	t.unblock()
+	t.cut(c.ID, e)
+}
+
+func (t *Task) cut(id uint64, e *Effects) {
+	t.broadcast(core.Control{Type: core.CtlBarrier, ID: id})
+	if t.Role == core.RolePrimary {
+		t.snapshot(id, e)
+	}
+}
+
+func (t *Task) unblock() {
+	for _, in := range t.ins {
+		in.blocked, in.barrier = false, false
+	}
+}
+
+func (t *Task) snapshot(id uint64, e *Effects) {
+	started := t.w.Clock()
+	m := Meta{Task: t.info.ID, Consumed: t.consumed}
+	for _, in := range t.ins {
+		if in.Channel.Kind == core.ChanFeed {
+			m.FeedNext = in.consumed + 1
+		}
+	}
+	meta, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // plain numbers
+	}
+	req := SnapshotRequest{Task: t.info.ID, Epoch: t.Epoch, Checkpoint: id, Meta: meta}
+	if t.ctx.State != nil {
+		req.State = t.ctx.State.Cut(t.moves.owned())
+	}
+	req.CutNS = t.w.Clock() - started
+	t.w.snapshots = append(t.w.snapshots, pendingSnapshot{t.info.ID, id, t.Epoch, req.State, req.CutNS, m.FeedNext})
+	e.Snapshots = append(e.Snapshots, req)
+}
+
+// flush seals what is open and lets it go, so that nothing waits for a fuller batch than this step gave.
+func (t *Task) flush() {
+	for _, o := range t.outs {
+		if o.open != nil {
+			t.seal(o)
+		}
+	}
+}
+
+func (t *Task) close() {
+	for _, in := range t.ins {
+		in.close()
+	}
+	for _, o := range t.outs {
+		o.close()
+	}
+}

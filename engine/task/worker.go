@@ -1,0 +1,614 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/operator"
+	"github.com/weir-bench/weir/engine/state"
+)
+
+// Harness is the node of the coordinator, the feed and the collector; workers have nodes from 1 on.
+const Harness = 0
+
+// Worker is the machine of one worker process: its tasks and its ends of channels. It is owned by one event loop.
+type Worker struct {
+	// Node is the worker's own number; a replacement process gets a new one.
+	Node int
+	// Clock is the node's clock in nanoseconds; it decides when, never what.
+	Clock func() int64
+
+	graph  *core.Graph
+	epoch  uint32
+	places []core.Place
+	tasks  []*Task // by task id; nil: not here
+	local  []*Task // in the order of their ids
+	ins    []*In   // by channel id; nil: not here
+	outs   []*Out
+	dirtyO []*Out
+	pool   core.Pool
+	e      *Effects // of the step under way
+
+	snapshots []pendingSnapshot
+	chunk     []byte
+	body      []byte
+	pass      core.Columns
+	inbox     []arrival // sent from one task here to another
+	ticks     int
+	err       error
+}
+
+type arrival struct {
+	b  *core.Batch
+	in *In
+}
+
+type pendingSnapshot struct {
+	task  int
+	id    uint64
+	epoch uint32
+	snap  *state.Snapshot
+	cutNS int64
+	feed  uint64 // of a source: the feed's next input
+}
+
+// NewWorker returns a worker without tasks.
+func NewWorker(node int, clock func() int64) *Worker {
+	return &Worker{Node: node, Clock: clock}
+}
+
+// Pool returns the worker's batches, for the world that decodes frames.
+func (w *Worker) Pool() *core.Pool { return &w.pool }
+
+// Hello is what a worker says when it has reached the coordinator.
+func (w *Worker) Hello(addr string) core.Msg {
+	return core.Msg{Type: core.MsgHello, Node: w.Node, Addr: addr}
+}
+
+func (w *Worker) say(m core.Msg) {
+	m.Node = w.Node
+	w.e.Msgs = append(w.e.Msgs, m)
+}
+
+// place returns where a task runs; ok is false for the tasks of the harness.
+func (w *Worker) place(task int) (core.Place, bool) {
+	if task < 0 {
+		return core.Place{Node: Harness, Standby: -1, Epoch: w.epoch}, false
+	}
+	return w.places[task], true
+}
+
+// nodes returns the nodes of a task, primary first.
+func (w *Worker) nodes(task int) []int {
+	p, _ := w.place(task)
+	if p.Standby >= 0 {
+		return []int{p.Node, p.Standby}
+	}
+	return []int{p.Node}
+}
+
+func (w *Worker) senders(c core.Channel) []int   { return w.nodes(c.From) }
+func (w *Worker) receivers(c core.Channel) []int { return w.nodes(c.To) }
+
+func (w *Worker) senderEpoch(c core.Channel) uint32 {
+	p, _ := w.place(c.From)
+	return p.Epoch
+}
+
+// Message takes a control-plane message from the coordinator.
+func (w *Worker) Message(m *core.Msg, e *Effects) {
+	w.e = e
+	switch m.Type {
+	case core.MsgDeploy:
+		if err := w.deploy(m); err != nil {
+			w.say(core.Msg{Type: core.MsgTaskFailed, Epoch: m.Epoch, Err: err.Error()})
+		}
+	case core.MsgStart:
+		w.start(m.Epoch)
+	case core.MsgTopology:
+		w.topology(m.Places)
+	case core.MsgFence:
+		w.fence(m)
+	case core.MsgPromote:
+		w.promote(m)
+	case core.MsgCheckpointDone:
+		for _, in := range w.ins {
+			if in != nil {
+				in.trim(m.ID)
+			}
+		}
+		for _, o := range w.outs {
+			if o != nil {
+				o.stable(m.ID)
+			}
+		}
+	}
+}
+
+// deploy replaces all tasks of this worker by those of m. Older deployments are forgotten whole.
+func (w *Worker) deploy(m *core.Msg) error {
+	if m.Epoch <= w.epoch {
+		return nil // overtaken by a later one
+	}
+	graph, err := core.BuildGraph(*m.Job, operator.Info)
+	if err != nil {
+		return fmt.Errorf("deploy epoch %d: %w", m.Epoch, err)
+	}
+	w.clear()
+	w.graph, w.epoch, w.places = graph, m.Epoch, m.Places
+	w.tasks = make([]*Task, len(graph.Tasks))
+	w.ins, w.outs = make([]*In, len(graph.Channels)), make([]*Out, len(graph.Channels))
+	loading := 0
+	for _, d := range m.Tasks {
+		t := newTask(w, d, m.Routes)
+		w.tasks[d.Task] = t
+		w.local = append(w.local, t)
+		if t.moves.active {
+			t.moves.own(m.Routes[t.info.Operator].Owned(t.info.Index))
+		}
+		if d.Restore > 0 && t.moves.active {
+			t.loading = true
+			loading++
+			w.e.Loads = append(w.e.Loads, LoadRequest{Task: d.Task, Epoch: d.Epoch, Checkpoint: d.Restore,
+				From: d.RestoreFrom, Want: t.moves.owns, Into: t.ctx.State})
+		}
+	}
+	if loading == 0 {
+		w.say(core.Msg{Type: core.MsgDeployed, Epoch: w.epoch})
+	}
+	return nil
+}
+
+func (w *Worker) clear() {
+	for _, s := range w.snapshots {
+		if s.snap != nil {
+			s.snap.Release()
+		}
+	}
+	w.snapshots = w.snapshots[:0]
+	for _, t := range w.local {
+		t.close()
+	}
+	for _, a := range w.inbox {
+		a.b.Release()
+	}
+	w.local, w.dirtyO, w.inbox = nil, nil, nil
+}
+
+// Loaded says that a task's state was installed, or why not.
+func (w *Worker) Loaded(task int, epoch uint32, err error, e *Effects) {
+	w.e = e
+	t := w.task(task, epoch)
+	if t == nil {
+		return
+	}
+	t.loading = false
+	if err != nil {
+		w.say(core.Msg{Type: core.MsgTaskFailed, Task: task, Epoch: epoch, Err: err.Error()})
+		return
+	}
+	w.say(core.Msg{Type: core.MsgRestored, Task: task, Epoch: epoch})
+	for _, o := range w.local {
+		if o.loading {
+			return
+		}
+	}
+	w.say(core.Msg{Type: core.MsgDeployed, Epoch: w.epoch})
+}
+
+func (w *Worker) task(id int, epoch uint32) *Task {
+	if id < 0 || id >= len(w.tasks) || w.tasks[id] == nil || w.tasks[id].Epoch != epoch {
+		return nil
+	}
+	return w.tasks[id]
+}
+
+// start lets the tasks of a deployment run: their senders are told what to send.
+func (w *Worker) start(epoch uint32) {
+	if epoch != w.epoch {
+		return
+	}
+	for _, t := range w.local {
+		if t.Epoch == epoch {
+			t.running = true
+		}
+	}
+	for _, in := range w.ins {
+		if in != nil {
+			w.sendAck(in, true, true)
+		}
+	}
+}
+
+// ConnUp says that node reached this worker anew: what it sent before may be lost.
+func (w *Worker) ConnUp(node int, e *Effects) {
+	w.e = e
+	for _, in := range w.ins {
+		if in != nil && contains(in.Senders, node) {
+			w.sendAck(in, true, true)
+		}
+	}
+	for _, t := range w.local {
+		if t.Role == core.RoleStandby {
+			w.sendOrderHave(t)
+		}
+	}
+}
+
+// ConnDown says that what this worker sent to node may be lost.
+func (w *Worker) ConnDown(node int, e *Effects) {
+	w.e = e
+	for _, o := range w.outs {
+		if o != nil {
+			o.Disconnected(node)
+		}
+	}
+	for _, t := range w.local {
+		t.toOrder = t.hasOrder
+	}
+}
+
+func contains(s []int, n int) bool {
+	for _, x := range s {
+		if x == n {
+			return true
+		}
+	}
+	return false
+}
+
+// topology learns where tasks are now.
+func (w *Worker) topology(places []core.Place) {
+	if w.graph == nil {
+		return
+	}
+	for _, p := range places {
+		w.places[p.Task] = p
+		for _, id := range w.graph.Tasks[p.Task].Ins {
+			if o := w.outs[id]; o != nil {
+				o.SetReceivers(w.nodes(p.Task))
+			}
+		}
+		for _, id := range w.graph.Tasks[p.Task].Outs {
+			if in := w.ins[id]; in != nil {
+				in.Senders = w.nodes(p.Task)
+				in.Epoch = max(in.Epoch, p.Epoch)
+			}
+		}
+	}
+}
+
+// fence refuses what older deployments of a task send, and says what arrived of it and in which order it was made.
+func (w *Worker) fence(m *core.Msg) {
+	reply := core.Msg{Type: core.MsgFenced, Task: m.Task, Epoch: m.Epoch, Received: map[int]uint64{}}
+	if w.graph != nil && m.Task < len(w.tasks) {
+		var best *core.OrderLog
+		for _, id := range w.graph.Tasks[m.Task].Outs {
+			in := w.ins[id]
+			if in == nil {
+				continue
+			}
+			in.Epoch = max(in.Epoch, m.Epoch)
+			reply.Received[id] = in.next
+			if best == nil || in.order.To() > best.To() {
+				best = &in.order
+			}
+		}
+		if best != nil {
+			reply.OrderAfter, reply.Order = best.From(), best.AppendSince(nil, best.From())
+		}
+	}
+	w.say(reply)
+}
+
+// promote makes a standby the primary: it replays the known rest of the order and is then free.
+func (w *Worker) promote(m *core.Msg) {
+	if m.Task >= len(w.tasks) || w.tasks[m.Task] == nil {
+		return
+	}
+	t := w.tasks[m.Task]
+	if t.Role != core.RoleStandby {
+		return
+	}
+	if err := t.follow.Merge(m.OrderAfter, m.Order); err != nil {
+		t.fail(fmt.Errorf("promote: %w", err))
+		return
+	}
+	if len(t.replay) == 0 {
+		t.nextFollow()
+	} else { // what is being replayed ends where follow begins
+		t.replay = append(t.replay, t.follow.Runs()...)
+		t.follow.Reset(t.follow.To())
+	}
+	t.Role, t.Epoch, t.replayed = core.RolePrimary, m.Epoch, true
+	if last := t.moves.lastDone; last != nil {
+		w.say(*last) // the old primary may have died before it said so
+	}
+	t.toOrder, t.hasOrder = t.order.To(), t.order.To()
+	for _, o := range t.outs {
+		o.Held, o.Epoch = false, m.Epoch
+		o.takeOver(m.Received[o.Channel.ID])
+		w.dirty(o)
+	}
+}
+
+// Frame takes a batch that arrived from another node. The caller keeps its reference.
+func (w *Worker) Frame(b *core.Batch, e *Effects) {
+	w.e = e
+	if b.Channel < 0 || b.Channel >= len(w.ins) {
+		return // of a deployment that is not known here yet, or no longer
+	}
+	switch b.Kind {
+	case core.KindAck:
+		o := w.outs[b.Channel]
+		if o == nil || b.Epoch != o.Epoch {
+			return
+		}
+		if o.acknowledge(b.Ack) {
+			w.say(core.Msg{Type: core.MsgTaskFailed, Task: o.Channel.From, Epoch: o.Epoch,
+				Err: fmt.Sprintf("node %d misses inputs from %d on of channel %d, which the sender log no longer holds", b.Ack.From, b.Ack.Next, b.Channel)})
+			return
+		}
+		o.transmit(w.send)
+	case core.KindOrder:
+		w.orderFrame(b)
+	default:
+		if in := w.ins[b.Channel]; in != nil {
+			w.accept(in, b)
+		}
+	}
+}
+
+func (w *Worker) accept(in *In, b *core.Batch) {
+	if in.Accept(b, w.graph.Job.Bug("skip-fence"), w.graph.Job.Bug("skip-dedup")) {
+		w.sendAck(in, true, true)
+	}
+}
+
+// orderFrame takes a part of an order log: from a primary for its standby here (by the task's control channel), from a
+// standby that says what it has, or from a sender whose channel was idle.
+func (w *Worker) orderFrame(b *core.Batch) {
+	c := w.graph.Channels[b.Channel]
+	if c.Kind != core.ChanControl {
+		if in := w.ins[b.Channel]; in != nil {
+			w.accept(in, b)
+		}
+		return
+	}
+	t := w.tasks[c.To]
+	if t == nil || b.Epoch != t.Epoch {
+		return
+	}
+	if t.Role == core.RolePrimary {
+		t.hasOrder = max(t.hasOrder, b.OrderAfter)
+		if b.Ack.Resync {
+			t.toOrder = t.hasOrder
+		}
+		return
+	}
+	if err := t.follow.Merge(b.OrderAfter, b.Order); err != nil {
+		w.sendOrderHave(t)
+	}
+}
+
+// SnapshotDone says that a snapshot is durable, or why not.
+func (w *Worker) SnapshotDone(task int, epoch uint32, checkpoint uint64, bytes int64, err error, e *Effects) {
+	w.e = e
+	for i, s := range w.snapshots {
+		if s.task != task || s.id != checkpoint || s.epoch != epoch {
+			continue
+		}
+		if s.snap != nil {
+			s.snap.Release()
+		}
+		w.snapshots = append(w.snapshots[:i], w.snapshots[i+1:]...)
+		m := core.Msg{Type: core.MsgSnapshot, Task: task, Epoch: epoch, ID: checkpoint, Bytes: bytes, Nanos: s.cutNS, Records: s.feed}
+		if err != nil {
+			m.Err = err.Error()
+		}
+		w.say(m)
+		return
+	}
+}
+
+// quantumInputs is how much one task does before the next one gets its turn.
+const quantumInputs = 16 << 10
+
+// Run lets every task work until nothing is ready or it has had its turn, and sends what came of it.
+func (w *Worker) Run(e *Effects) {
+	w.e = e
+	now := w.Clock()
+	for round := 0; ; round++ {
+		again := false
+		for _, t := range w.local {
+			did, more := t.step(now, quantumInputs, e)
+			if did {
+				t.flush()
+			}
+			again = again || more
+		}
+		w.flush(now, e)
+		if w.deliver(now) || len(w.dirtyO) > 0 {
+			again = true
+		}
+		if !again {
+			return
+		}
+		if round >= 3 || e.BusyNS > 0 {
+			e.More = true
+			return
+		}
+	}
+}
+
+// dirty marks an output that has something to send.
+func (w *Worker) dirty(o *Out) { w.dirtyO = append(w.dirtyO, o) }
+
+func (w *Worker) flush(nowNS int64, e *Effects) {
+	for _, o := range w.dirtyO {
+		o.transmit(w.send)
+	}
+	w.dirtyO = w.dirtyO[:0]
+	for _, t := range w.local {
+		if t.logOrder && t.Role == core.RolePrimary {
+			w.sendOrder(t)
+		}
+	}
+	for _, t := range w.local {
+		for _, in := range t.ins {
+			if in.consumed > in.acked {
+				w.sendAckNow(in, nowNS, false, false)
+			}
+		}
+	}
+}
+
+// send hands a batch to its node: over the world's network, or into the inbox when it stays here.
+func (w *Worker) send(node int, b *core.Batch) {
+	if node == w.Node {
+		if in := w.ins[b.Channel]; in != nil {
+			w.inbox = append(w.inbox, arrival{b.Retain(), in})
+		}
+		return
+	}
+	w.e.Sends = append(w.e.Sends, Send{node, b.Retain()})
+}
+
+// deliver takes what tasks here sent to each other.
+func (w *Worker) deliver(nowNS int64) bool {
+	any := len(w.inbox) > 0
+	for _, a := range w.inbox {
+		a.b.ArrivedNS = nowNS
+		w.accept(a.in, a.b)
+		a.b.Release()
+	}
+	w.inbox = w.inbox[:0]
+	return any
+}
+
+func (w *Worker) sendAck(in *In, resync, force bool) { w.sendAckNow(in, w.Clock(), resync, force) }
+
+func (w *Worker) sendAckNow(in *In, nowNS int64, resync, force bool) {
+	a, worth := in.ack(nowNS, false)
+	if !worth && !force {
+		return
+	}
+	a.Resync, a.From = resync, w.Node
+	in.acked = in.consumed
+	for _, node := range in.Senders {
+		if node == w.Node {
+			if o := w.outs[in.Channel.ID]; o != nil {
+				o.acknowledge(a)
+				w.dirty(o)
+			}
+			continue
+		}
+		b := w.pool.Get()
+		b.Kind, b.Channel, b.Epoch, b.Ack = core.KindAck, in.Channel.ID, in.Epoch, a
+		w.e.Sends = append(w.e.Sends, Send{node, b})
+	}
+}
+
+// sendOrder sends the standby what the task consumed since the last time, and trims the log.
+func (w *Worker) sendOrder(t *Task) {
+	p, _ := w.place(t.info.ID)
+	if p.Standby < 0 {
+		t.toOrder, t.hasOrder = t.order.To(), t.order.To()
+	} else if t.order.To() > t.toOrder {
+		t.toOrder = max(t.toOrder, t.order.From())
+		b := w.pool.Get()
+		b.Kind, b.Channel, b.Epoch, b.OrderAfter = core.KindOrder, t.info.Ins[0], t.Epoch, t.toOrder
+		b.Order = t.order.AppendSince(b.Order[:0], t.toOrder)
+		w.e.Sends = append(w.e.Sends, Send{p.Standby, b})
+		t.toOrder = t.order.To()
+	}
+	least := t.hasOrder
+	for _, o := range t.outs {
+		if o.Channel.Kind != core.ChanPeer {
+			least = min(least, o.sentOrder)
+		}
+	}
+	t.order.Trim(min(least, t.order.To()))
+}
+
+// sendOrderHave tells the primary how much of its order the standby has.
+func (w *Worker) sendOrderHave(t *Task) {
+	p, _ := w.place(t.info.ID)
+	b := w.pool.Get()
+	b.Kind, b.Channel, b.Epoch, b.OrderAfter = core.KindOrder, t.info.Ins[0], t.Epoch, t.follow.To()
+	w.e.Sends = append(w.e.Sends, Send{p.Node, b})
+}
+
+const (
+	loadTicks   = 4  // ticks between two reports of loads by key group
+	resyncTicks = 20 // ticks between two acks of a channel that has nothing new, in case one was lost
+)
+
+// Tick is called each heartbeat: it reports meters, acknowledges what is idle and keeps order logs moving.
+func (w *Worker) Tick(e *Effects) {
+	w.e = e
+	now := w.Clock()
+	m := core.Msg{Type: core.MsgHeartbeat, Epoch: w.epoch}
+	w.ticks++
+	for _, t := range w.local {
+		m.Meters = append(m.Meters, t.meters(w.ticks%loadTicks == 0))
+		for _, in := range t.ins {
+			if in.consumed > in.acked || in.gap || w.ticks%resyncTicks == 0 {
+				w.sendAckNow(in, now, in.gap, true)
+			}
+		}
+		if t.Role == core.RoleStandby {
+			w.sendOrderHave(t)
+		} else if t.logOrder {
+			w.idleOrder(t)
+		}
+	}
+	w.say(m)
+}
+
+// idleOrder sends the order log on channels that had nothing to carry it, so that it can be trimmed.
+func (w *Worker) idleOrder(t *Task) {
+	for _, o := range t.outs {
+		if o.Channel.Kind == core.ChanPeer || o.sentOrder >= t.order.To() {
+			continue
+		}
+		after := max(o.sentOrder, t.order.From())
+		for _, r := range o.receivers {
+			b := w.pool.Get()
+			b.Kind, b.Channel, b.Epoch, b.OrderAfter = core.KindOrder, o.Channel.ID, o.Epoch, after
+			b.Order = t.order.AppendSince(b.Order[:0], after)
+			if r.node == w.Node {
+				if in := w.ins[o.Channel.ID]; in != nil {
+					w.inbox = append(w.inbox, arrival{b, in})
+				}
+				continue
+			}
+			w.e.Sends = append(w.e.Sends, Send{r.node, b})
+		}
+		o.sentOrder = t.order.To()
+	}
+}
+
+func (t *Task) meters(loads bool) core.Meters {
+	m := core.Meters{Task: t.info.ID, Consumed: t.consumed, BusyNS: t.busyNS, Held: t.heldRecords}
+	for _, in := range t.ins {
+		m.Queued += in.queued
+		m.Fenced += in.Fenced
+		m.Dups += in.Dups
+		m.Missing += in.Missing
+		if in.Channel.Kind == core.ChanFeed {
+			m.FeedNext = in.consumed + 1
+		}
+	}
+	for _, o := range t.outs {
+		m.LogBytes += o.logBytes
+	}
+	if loads && t.moves.active && t.Role == core.RolePrimary {
+		m.Groups = t.moves.owned()
+		for _, g := range m.Groups {
+			m.Loads = append(m.Loads, t.ctx.Loads[g])
+			m.StateBytes = append(m.StateBytes, t.ctx.State.Bytes(g))
+		}
+	}
+	return m
+}
