@@ -103,7 +103,10 @@ func (sp *Spike) peaks(after []Point) int {
 			sp.Peak, sp.PeakIs, top = p.P99, p.P99Is, i
 		}
 		if p.MaximumIs > sp.MaxIs || p.Max > sp.Max {
-			sp.Max, sp.MaxIs = p.Max, p.MaximumIs
+			sp.Max, sp.MaxIs = p.Max, max(sp.MaxIs, p.MaximumIs)
+		}
+		if p.Unanswered > 0 {
+			sp.MaxIs = NeverCame
 		}
 	}
 	if sp.PeakIs == NeverCame {
