@@ -138,7 +138,7 @@ func (p *payload) fill(dst *core.Columns, from, stride uint64, n int) {
 		if p.sizes != nil {
 			size = int(p.sizes[from%uint64(len(p.sizes))])
 		} else {
-			size = int(p.size.Quantile(rng.Open(word)))
+			size = int(measure.Draw(p.size, p.seed, from))
 		}
 		at := int(rng.Mix(word) % noiseBytes)
 		for size > 0 {

@@ -255,7 +255,7 @@ func (m *Measure) dist() measure.Dist {
 	case "constant":
 		d = measure.Constant(m.Mean)
 	case "uniform":
-		return measure.Uniform{Min: m.Min + m.Extra, Max: m.Max + m.Extra}
+		d = measure.Uniform{Min: m.Min, Max: m.Max}
 	case "exponential":
 		d = measure.Exponential{Mean: m.Mean}
 	case "lognormal":
@@ -265,15 +265,17 @@ func (m *Measure) dist() measure.Dist {
 	case "gev":
 		d = measure.GEV{Location: m.Location, Scale: m.Scale, Shape: m.Shape}
 	}
-	if m.Min > 0 || m.Max > 0 {
+	if m.Kind != "uniform" && (m.Min > 0 || m.Max > 0) {
 		high := m.Max
 		if high == 0 {
 			high = math.MaxFloat64
 		}
 		d = measure.Clamped{Of: d, Min: m.Min, Max: high}
 	}
-	if m.Extra > 0 {
-		d = measure.Sum{d, measure.Constant(m.Extra)}
+	if m.Plus != nil {
+		if more := m.Plus.dist(); more != nil {
+			d = measure.Sum{d, more}
+		}
 	}
 	return d
 }

@@ -82,18 +82,3 @@ func presetNames() string {
 	}
 	return names
 }
-
-// Presets returns all presets.
-func Presets() []Preset {
-	return []Preset{
-		{
-			Name:   "ycsb",
-			Source: "Cooper et al., Benchmarking Cloud Serving Systems with YCSB, SoCC 2010; core workloads: Zipf 0.99, ten fields of 100 bytes",
-			Note:   "1 million keys, 10,000 records/s; for the hot spot variant set kind: hotset, hot_keys: 0.2, hot_load: 0.8",
-			Spec: Spec{
-				Kind: KindZipf, Keys: 1_000_000, Exponent: 0.99, Scramble: true, Rate: 10_000,
-				Payload: Measure{Kind: "constant", Mean: 1000},
-			},
-		},
-	}
-}

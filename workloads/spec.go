@@ -170,8 +170,9 @@ type Measure struct {
 	// Min and Max bound the values; Max 0 means no bound.
 	Min float64 `yaml:"min"`
 	Max float64 `yaml:"max"`
-	// Extra is added to each value, as for a fixed header.
-	Extra float64 `yaml:"extra"`
+	// Plus is another distribution whose values are added, as the size of a key
+	// to that of a value.
+	Plus *Measure `yaml:"plus"`
 	// By says, for what a key has, how it goes with the key's load: independent
 	// (default), load (the hottest key has the largest value) or inverse.
 	By string `yaml:"by"`

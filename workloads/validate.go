@@ -325,7 +325,9 @@ func (c *checker) measure(field string, m *Measure, highest float64) {
 	}
 	c.number(field+".min", m.Min, 0, highest, "a number of at least 0")
 	c.number(field+".max", m.Max, 0, highest, fmt.Sprintf("a number from 0 (no bound) to %g", highest))
-	c.number(field+".extra", m.Extra, 0, highest, "a number of at least 0")
+	if m.Plus != nil {
+		c.measure(field+".plus", m.Plus, highest)
+	}
 	if m.Max > 0 && m.Min > m.Max {
 		c.add(field+".min", "at most max", "is %v, but max is %v", m.Min, m.Max)
 	}

@@ -66,11 +66,11 @@ func (d GEV) Quantile(u float64) float64 {
 	return max(0, d.Location+d.Scale*math.Expm1(-d.Shape*math.Log(y))/d.Shape)
 }
 
-// Sum adds one draw of each part. Its quantile adds the parts' quantiles at one
-// u, as if the parts were comonotone; the mean is exact.
+// Sum adds one value of each part. Draw draws the parts independently.
 type Sum []Dist
 
-// Quantile adds the parts' quantiles.
+// Quantile adds the parts' quantiles: what the sum is if the parts rise and fall
+// together.
 func (d Sum) Quantile(u float64) float64 {
 	sum := 0.0
 	for _, part := range d {
@@ -89,4 +89,13 @@ type Clamped struct {
 func (d Clamped) Quantile(u float64) float64 { return min(d.Max, max(d.Min, d.Of.Quantile(u))) }
 
 // Draw returns the value of index i in the sequence of d named by seed.
-func Draw(d Dist, seed, i uint64) float64 { return d.Quantile(rng.Open(rng.At(seed, i))) }
+func Draw(d Dist, seed, i uint64) float64 {
+	if parts, ok := d.(Sum); ok {
+		sum := 0.0
+		for k, part := range parts {
+			sum += Draw(part, rng.Derive(seed, uint64(k)), i)
+		}
+		return sum
+	}
+	return d.Quantile(rng.Open(rng.At(seed, i)))
+}

@@ -105,6 +105,9 @@ func writeFields(b *strings.Builder, indent string, v reflect.Value) {
 			continue
 		}
 		name := v.Type().Field(i).Tag.Get("yaml")
+		if f.Kind() == reflect.Pointer && f.Elem().Kind() == reflect.Struct {
+			f = f.Elem()
+		}
 		if f.Kind() == reflect.Struct {
 			fmt.Fprintf(b, "%s%s:\n", indent, name)
 			writeFields(b, indent+"  ", f)
