@@ -1,6 +1,9 @@
 package coord
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
 )
@@ -25,6 +28,7 @@ type checkpoint struct {
 	routes     []*core.Routes
 	feedNext   map[int]uint64
 	savepoint  bool
+	files      [][]byte
 }
 
 func (k *checkpoints) init(c *Coordinator) {
@@ -90,15 +94,12 @@ func (k *checkpoints) snapshot(m *core.Msg) {
 	p.acked[m.Task] = true
 	p.feedNext[m.Task] = m.Records
 	p.bytes += m.Bytes
+	p.files = append(p.files, m.File)
 	if len(p.acked) < len(c.graph.Tasks) && !(c.job.Bug("early-complete") && len(p.acked) > 0) {
 		return
 	}
 	p.completing = true
-	tasks := make([]int, len(c.graph.Tasks))
-	for i := range tasks {
-		tasks[i] = i
-	}
-	c.e.Complete = append(c.e.Complete, Complete{p.id, tasks, c.job.Retain})
+	c.e.Complete = append(c.e.Complete, Complete{Checkpoint: p.id, Files: p.files, Meta: p.meta(), Retain: c.job.Retain})
 }
 
 // CheckpointDurable says that a checkpoint's manifest is on disk, or why not.
@@ -135,13 +136,43 @@ func (k *checkpoints) abort(why string) {
 	}
 }
 
-// Unusable says that the newest complete checkpoint could not be restored; the coordinator forgets it.
-func (c *Coordinator) Unusable(usable uint64, routes []*core.Routes, feedNext map[int]uint64) {
-	if usable == 0 {
-		c.checkpoints.done = nil
+// record is what the coordinator keeps in a checkpoint's manifest.
+type record struct {
+	Routes   []*core.Routes
+	FeedNext map[int]uint64
+}
+
+func (p *checkpoint) meta() []byte {
+	m, err := json.Marshal(record{p.routes, p.feedNext})
+	if err != nil {
+		panic(err) // plain numbers
+	}
+	return m
+}
+
+// Chosen tells the newest usable checkpoint (0: there never was one) with its meta, and what was passed over and why.
+func (c *Coordinator) Chosen(id uint64, meta []byte, skipped []string, err error, e *Effects) {
+	c.e = e
+	if !c.choosing {
 		return
 	}
-	c.checkpoints.done = &checkpoint{id: usable, routes: routes, feedNext: feedNext}
+	c.choosing = false
+	for _, s := range skipped {
+		c.trace(TraceSkipped, Trace{Detail: s})
+	}
+	var r record
+	if err == nil && id > 0 {
+		err = json.Unmarshal(meta, &r)
+	}
+	if err != nil {
+		e.Fatal = fmt.Errorf("nothing to restore from: %w", err)
+		return
+	}
+	c.checkpoints.done = nil
+	if id > 0 {
+		c.checkpoints.done = &checkpoint{id: id, routes: r.Routes, feedNext: r.FeedNext}
+	}
+	c.fill()
 }
 
 // restore says from where a task is to be restored.

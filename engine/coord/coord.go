@@ -54,6 +54,7 @@ type Coordinator struct {
 	reason   string       // of the deployment under way
 	restarts int
 	restored map[int]bool
+	choosing bool // the world looks for the newest usable checkpoint
 
 	checkpoints checkpoints
 	promotion   *promotion
@@ -219,7 +220,7 @@ func (c *Coordinator) fill() {
 			}
 		}
 	}
-	if c.phase != waiting {
+	if c.phase != waiting || c.choosing {
 		return
 	}
 	for _, id := range c.slots {
@@ -373,7 +374,8 @@ func (c *Coordinator) restart(why string) {
 		c.routes, c.move = c.move.before, nil
 	}
 	c.watchFrom()
-	c.phase, c.reason = waiting, "restore"
+	c.phase, c.reason, c.choosing = waiting, "restore", true
+	c.e.Choose = true
 	idle := 0
 	for _, n := range c.nodes {
 		if n.slot < 0 {

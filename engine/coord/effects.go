@@ -14,8 +14,11 @@ type ToNode struct {
 // Complete asks the world to make a checkpoint complete (write its manifest) and to answer with CheckpointDurable.
 type Complete struct {
 	Checkpoint uint64
-	Tasks      []int
-	Retain     int
+	// Files are what the tasks said of their files, by task.
+	Files [][]byte
+	// Meta is the coordinator's own record, given back by Chosen.
+	Meta   []byte
+	Retain int
 }
 
 // Trace is something that happened, for the record.
@@ -51,7 +54,7 @@ const (
 	TraceMigrated      = "migration-end"
 	TraceMigrationLost = "migration-rolled-back"
 	TraceTaskFailed    = "task-failed"
-	TraceFallback      = "fallback"
+	TraceSkipped       = "checkpoint-skipped" // a damaged one was passed over
 )
 
 // Effects is what a step of the coordinator asks of the world. The caller owns it and reuses it.
@@ -62,7 +65,9 @@ type Effects struct {
 	// Spawns are the nodes to start, and Complete the checkpoints to make complete.
 	Spawns   []int
 	Complete []Complete
-	Traces   []Trace
+	// Choose asks the world for the newest usable checkpoint; it answers with Chosen.
+	Choose bool
+	Traces []Trace
 	// Fatal ends the job.
 	Fatal error
 }
@@ -72,4 +77,5 @@ func (e *Effects) Reset() {
 	e.Edge.Reset()
 	clear(e.Msgs)
 	e.Msgs, e.Spawns, e.Complete, e.Traces, e.Fatal = e.Msgs[:0], e.Spawns[:0], e.Complete[:0], e.Traces[:0], nil
+	e.Choose = false
 }

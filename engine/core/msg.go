@@ -1,5 +1,7 @@
 package core
 
+import "encoding/json"
+
 // MsgType names a control-plane message.
 type MsgType string
 
@@ -96,5 +98,7 @@ type Msg struct {
 	Nanos      int64          `json:",omitempty"`
 	Records    uint64         `json:",omitempty"`
 	Meters     []Meters       `json:",omitempty"`
-	Err        string         `json:",omitempty"`
+	// File describes the file of a durable snapshot, for the checkpoint's manifest.
+	File json.RawMessage `json:",omitempty"`
+	Err  string          `json:",omitempty"`
 }

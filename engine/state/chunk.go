@@ -385,3 +385,11 @@ func (s *store) prepare(group uint32, v chunkView) {
 		s.remove(group, binary.LittleEndian.Uint64(d))
 	}
 }
+
+// ChunkGroup returns the key group that a chunk made by Next belongs to.
+func ChunkGroup(chunk []byte) (uint32, error) {
+	if len(chunk) < chunkHeaderBytes {
+		return 0, fmt.Errorf("%w: %d bytes are too short for a header", ErrChunk, len(chunk))
+	}
+	return binary.LittleEndian.Uint32(chunk[4:]), nil
+}

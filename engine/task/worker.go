@@ -391,8 +391,8 @@ func (w *Worker) orderFrame(b *core.Batch) {
 	}
 }
 
-// SnapshotDone says that a snapshot is durable, or why not.
-func (w *Worker) SnapshotDone(task int, epoch uint32, checkpoint uint64, bytes int64, err error, e *Effects) {
+// SnapshotDone says that a snapshot is durable in file, or why not.
+func (w *Worker) SnapshotDone(task int, epoch uint32, checkpoint uint64, file []byte, bytes int64, err error, e *Effects) {
 	w.e = e
 	for i, s := range w.snapshots {
 		if s.task != task || s.id != checkpoint || s.epoch != epoch {
@@ -402,7 +402,7 @@ func (w *Worker) SnapshotDone(task int, epoch uint32, checkpoint uint64, bytes i
 			s.snap.Release()
 		}
 		w.snapshots = append(w.snapshots[:i], w.snapshots[i+1:]...)
-		m := core.Msg{Type: core.MsgSnapshot, Task: task, Epoch: epoch, ID: checkpoint, Bytes: bytes, Nanos: s.cutNS, Records: s.feed}
+		m := core.Msg{Type: core.MsgSnapshot, Task: task, Epoch: epoch, ID: checkpoint, Bytes: bytes, Nanos: s.cutNS, Records: s.feed, File: file}
 		if err != nil {
 			m.Err = err.Error()
 		}

@@ -1,0 +1,143 @@
+package durable
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weir-bench/weir/engine/coord"
+	"github.com/weir-bench/weir/engine/state"
+	"github.com/weir-bench/weir/engine/storage"
+	"github.com/weir-bench/weir/engine/task"
+)
+
+// The sections of a task's file.
+const (
+	sectionMeta  = "meta"
+	sectionState = "state"
+)
+
+// chunkBytes is how much is written at a time.
+const chunkBytes = 256 << 10
+
+// WriteSnapshot makes a snapshot durable. It returns the description that the manifest needs and the file's size. It may
+// run beside the task's event loop.
+func WriteSnapshot(s *storage.Store, req *task.SnapshotRequest) (file []byte, bytes int64, err error) {
+	w, err := s.Create(req.Checkpoint, uint32(req.Task))
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := writeSections(w, req); err != nil {
+		w.Abort()
+		return nil, 0, fmt.Errorf("snapshot of task %d for checkpoint %d: %w", req.Task, req.Checkpoint, err)
+	}
+	info, err := w.Close()
+	if err != nil {
+		return nil, 0, err
+	}
+	file, err = json.Marshal(info)
+	return file, info.Bytes, err
+}
+
+func writeSections(w *storage.Writer, req *task.SnapshotRequest) error {
+	if err := w.Section(sectionMeta); err != nil {
+		return err
+	}
+	if _, err := w.Write(req.Meta); err != nil {
+		return err
+	}
+	if req.State == nil {
+		return nil
+	}
+	if err := w.Section(sectionState); err != nil {
+		return err
+	}
+	buf := make([]byte, 0, chunkBytes)
+	for {
+		chunk, _, _, done := req.State.Next(buf, chunkBytes)
+		if done {
+			return nil
+		}
+		if _, err := w.Write(chunk); err != nil {
+			return err
+		}
+		buf = chunk[:0]
+	}
+}
+
+// LoadState installs the wanted key groups of a checkpoint. The files were verified when the checkpoint was chosen
+// (Usable); damage since then is an error all the same.
+func LoadState(s *storage.Store, req *task.LoadRequest) error {
+	ck, err := s.Load(req.Checkpoint)
+	if err != nil {
+		return err
+	}
+	for _, from := range req.From {
+		if err := loadFile(s, ck, from, req); err != nil {
+			return fmt.Errorf("load task %d from checkpoint %d of task %d: %w", req.Task, req.Checkpoint, from, err)
+		}
+	}
+	return nil
+}
+
+func loadFile(s *storage.Store, ck storage.Checkpoint, from int, req *task.LoadRequest) error {
+	r, err := s.Open(ck, uint32(from))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for {
+		section, chunk, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if section != sectionState {
+			continue
+		}
+		group, err := state.ChunkGroup(chunk)
+		if err != nil {
+			return err
+		}
+		if int(group) >= len(req.Want) || !req.Want[group] {
+			continue
+		}
+		if err := req.Into.Install(group, chunk); err != nil {
+			return err
+		}
+	}
+}
+
+// Complete writes a checkpoint's manifest and removes checkpoints beyond the retention. An error of the removal is
+// returned apart: the checkpoint is complete all the same.
+func Complete(s *storage.Store, c *coord.Complete) (err, retainErr error) {
+	ck := storage.Checkpoint{Number: c.Checkpoint, Meta: c.Meta}
+	for _, f := range c.Files {
+		var info storage.FileInfo
+		if err := json.Unmarshal(f, &info); err != nil {
+			return fmt.Errorf("complete checkpoint %d: description of a file: %w", c.Checkpoint, err), nil
+		}
+		ck.Files = append(ck.Files, info)
+	}
+	if err := s.Commit(ck); err != nil && !errors.Is(err, storage.ErrExists) {
+		return err, nil
+	}
+	_, retainErr = s.Retain(c.Retain)
+	return nil, retainErr
+}
+
+// Choose finds the newest usable checkpoint: number 0 when none was ever completed. What was passed over on the way is
+// told with its reason. All completed ones damaged is an error: a job must not start from empty state then.
+func Choose(s *storage.Store) (number uint64, meta []byte, skipped []string, err error) {
+	ck, passed, err := s.Newest()
+	for _, p := range passed {
+		skipped = append(skipped, p.String())
+	}
+	if errors.Is(err, storage.ErrNoCheckpoint) {
+		return 0, nil, skipped, nil
+	}
+	return ck.Number, ck.Meta, skipped, err
+}
