@@ -261,6 +261,9 @@ func summarise(name string, reps []Repetition) Summary {
 	sort.Float64s(values)
 	s.N = len(values)
 	total := len(values) + censored
+	if s.N < s.Of {
+		s.Reason = orElse(s.Reason, "not measured")
+	}
 	if s.N == 0 {
 		return s
 	}
@@ -276,6 +279,34 @@ func summarise(name string, reps []Repetition) Summary {
 		s.Median, s.AtLeast = &med, nil
 	}
 	return s
+}
+
+// fill replaces nil collections, which JSON would show as null, and verdicts that nobody gave.
+func (r *Results) fill() {
+	if r.Cells == nil {
+		r.Cells = []Cell{}
+	}
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		if c.Labels == nil {
+			c.Labels = map[string]string{}
+		}
+		if c.Repetitions == nil {
+			c.Repetitions = []Repetition{}
+		}
+		for j := range c.Repetitions {
+			rep := &c.Repetitions[j]
+			if rep.Metrics == nil {
+				rep.Metrics = map[string]Metric{}
+			}
+			if rep.Verdict == "" {
+				rep.Verdict, rep.VerdictReason = Unknown, "no verdict was given"
+			}
+		}
+		if c.Summary == nil || c.Verdict == "" {
+			c.summarise()
+		}
+	}
 }
 
 // Validate reports everything in r that breaks the contract beyond what the JSON Schema can say; all at once, joined.

@@ -193,9 +193,7 @@ func (w *Writer) Results(r *Results) error {
 
 func (w *Writer) writeResults(r *Results) error {
 	r.SchemaVersion, r.Suite, r.Seed = SchemaVersion, w.manifest.Suite, w.manifest.Seed
-	if r.Cells == nil {
-		r.Cells = []Cell{}
-	}
+	r.fill()
 	if err := r.Validate(); err != nil {
 		return fmt.Errorf("results break their contract: %w", err)
 	}

@@ -95,7 +95,7 @@ func TestEmptyHasNoFigures(t *testing.T) {
 // mean ≥ (1−q)·pq within the bucket precision.
 func TestConsistencyRandomised(t *testing.T) {
 	rng := rand.New(rand.NewPCG(*seed, 1))
-	for round := range 50 {
+	for round := range 15 {
 		r := NewRecorder(RecorderOptions{})
 		want := NewHistogram()
 		for range 1 + rng.IntN(300) {
