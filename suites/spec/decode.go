@@ -70,11 +70,13 @@ type decoder struct {
 	c     *collector
 	known Known
 	nodes map[string]*node // by path in the structs, as cells[0].job.workers
+	bad   map[string]bool  // paths with a problem: what follows from them is not said
 }
 
 // fail reports a problem with the field at a struct path, at its own place or,
 // when the file does not have it, at that of the nearest thing around it.
 func (d *decoder) fail(path, problem, fix string) {
+	d.bad[path] = true
 	suffix := ""
 	for p := path; ; {
 		if n := d.nodes[p]; n != nil {

@@ -32,6 +32,7 @@ const (
 	RoleStateless Role = "stateless" // inputs and outputs, no key groups
 	RoleKeyed     Role = "keyed"     // inputs and outputs, state by key group
 	RoleSink      Role = "sink"      // inputs, no outputs
+	RoleUnknown   Role = ""          // of a kind that is not in the list
 )
 
 // Kind is an operator kind and its role.
@@ -81,7 +82,7 @@ func (k Known) role(kind string) Role {
 			return c.Role
 		}
 	}
-	return ""
+	return RoleUnknown
 }
 
 func (k Known) migration(name string) (MigrationInfo, bool) {

@@ -45,7 +45,7 @@ func Parse(file string, data []byte, opts Options) (*Suite, error) {
 
 	s := new(Suite)
 	s.setDefaults()
-	d := &decoder{c: c, known: opts.Known, nodes: map[string]*node{}}
+	d := &decoder{c: c, known: opts.Known, nodes: map[string]*node{}, bad: map[string]bool{}}
 	d.decode(full, reflect.ValueOf(s).Elem(), fieldSpec{typ: reflect.TypeFor[Suite]()}, "")
 	if s.Workload.Kind == "" && s.Workload.Preset == "" {
 		s.Workload.Kind = "uniform"

@@ -86,7 +86,7 @@ func (c *checker) config() {
 	c.checkpoint()
 	if det := c.cfg.Detection; det.Heartbeat <= 0 {
 		c.fail("detection.heartbeat", "is "+det.Heartbeat.String(), "write a time above 0, such as 20ms")
-	} else if det.Lease <= det.Heartbeat {
+	} else if det.Lease <= det.Heartbeat && !c.bad("detection.lease", "detection.heartbeat") {
 		c.fail("detection.lease", fmt.Sprintf("is %s, not longer than the heartbeat of %s", det.Lease, det.Heartbeat),
 			fmt.Sprintf("write at least %s, or a healthy worker counts as dead", 3*det.Heartbeat))
 	}
@@ -170,9 +170,20 @@ func (c *checker) service(op *Operator, at string) {
 	}
 }
 
+// bad tells whether a field's own value was refused, so that it still has its
+// default and says nothing about the file.
+func (c *checker) bad(paths ...string) bool {
+	for _, p := range paths {
+		if c.d.bad[c.at+p] {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *checker) checkpoints() bool {
 	i := c.cfg.Checkpoint.Interval
-	return i.Auto || i.D > 0
+	return c.bad("checkpoint.interval") || i.Auto || i.D > 0
 }
 
 func (c *checker) timing() {
@@ -181,13 +192,13 @@ func (c *checker) timing() {
 		c.fail("timing.interval", "is "+t.Interval.String(), "write 1ms to 1m")
 		return
 	}
-	if t.Steady < t.Interval {
+	if t.Steady < t.Interval && !c.bad("timing.steady", "timing.interval") {
 		c.fail("timing.steady", fmt.Sprintf("is %s, shorter than one measuring interval of %s", t.Steady, t.Interval),
 			"write several intervals, such as 2s: the level before the event is measured there")
 	}
-	if t.After < t.Interval {
+	if t.After < t.Interval && !c.bad("timing.after", "timing.interval") {
 		c.fail("timing.after", fmt.Sprintf("is %s, shorter than one measuring interval of %s", t.After, t.Interval), "write a time such as 4s")
-	} else if t.Hold > t.After {
+	} else if t.Hold > t.After && !c.bad("timing.hold", "timing.after") {
 		c.fail("timing.hold", fmt.Sprintf("is %s, longer than after, %s, so delay could never settle", t.Hold, t.After), "write at most "+t.After.String())
 	}
 	for _, x := range []struct {

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -30,11 +31,11 @@ func (c *cellChecker) findOperator(name string) *Operator {
 	return nil
 }
 
-func (c *cellChecker) operatorNames(only Role) []string {
+func (c *cellChecker) operatorNames(roles ...Role) []string {
 	var out []string
 	for i := range c.cfg.Job.Operators {
 		op := &c.cfg.Job.Operators[i]
-		if only == "" || c.role(op) == only {
+		if len(roles) == 0 || slices.Contains(roles, c.role(op)) {
 			out = append(out, op.Name)
 		}
 	}
@@ -88,6 +89,9 @@ func (c *cellChecker) migration(m *Migration) {
 func (c *cellChecker) migratedOperator(m *Migration) *Operator {
 	if len(c.d.known.Kinds) == 0 || !c.has("job.operators") {
 		return nil
+	}
+	if len(c.operatorNames(RoleUnknown)) > 0 {
+		return nil // a kind was refused: what is keyed is not known
 	}
 	keyed := c.operatorNames(RoleKeyed)
 	if m.Operator == "" {
@@ -157,7 +161,7 @@ func (c *cellChecker) recovery(r *Recovery) {
 		op := c.findOperator(o.Operator)
 		if op == nil {
 			if o.Operator != "" {
-				c.fail(at+".operator", fmt.Sprintf("there is no operator %q", o.Operator), suggest(o.Operator, c.operatorNames("")))
+				c.fail(at+".operator", fmt.Sprintf("there is no operator %q", o.Operator), suggest(o.Operator, c.operatorNames()))
 			}
 			continue
 		}
@@ -268,7 +272,7 @@ func (c *cellChecker) target(t Target, at string) {
 	case TargetTask:
 		op := c.findOperator(t.Operator)
 		if op == nil {
-			c.fail(at, fmt.Sprintf("there is no operator %q", t.Operator), suggest(t.Operator, c.operatorNames("")))
+			c.fail(at, fmt.Sprintf("there is no operator %q", t.Operator), suggest(t.Operator, c.operatorNames()))
 		} else if t.Task >= op.Parallelism {
 			c.fail(at, fmt.Sprintf("%s has no task %d", op.Name, t.Task), fmt.Sprintf("write 0 to %d", op.Parallelism-1))
 		}
