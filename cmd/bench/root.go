@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weir-bench/weir/suites/progress"
 	"github.com/weir-bench/weir/suites/spec"
@@ -20,7 +22,8 @@ every answer, and prints what each strategy cost.
 
   bench run quickstart      the main job, in at most two minutes
   bench list                the suites that come with the program
-  bench validate my.yaml    checks a suite of your own`
+  bench validate my.yaml    checks a suite of your own
+  bench exit-codes          what the exit codes mean`
 
 const exitHelp = `The exit code of bench says how it ended; the first that applies:
 
@@ -55,7 +58,8 @@ func newRoot(a app, w world) *cobra.Command {
 	})
 	root.AddCommand(c.runCommand(), c.listCommand(), c.validateCommand(), c.planCommand(), c.reportCommand(),
 		c.capacityCommand(), c.simCommand(), c.versionCommand(),
-		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitHelp})
+		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitHelp, Args: exactly(0, ""),
+			RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }})
 	// Cobra's own help command answers an unknown topic with exit code 0.
 	root.SetHelpCommand(c.helpCommand(root))
 	return root
@@ -104,22 +108,36 @@ func unknownCommand(root *cobra.Command, word string) error {
 	return &usageError{err: fmt.Errorf("unknown command %q; %s", word, hint), help: "bench"}
 }
 
-// flagProblem adds the nearest flag to cobra's message about an unknown one.
+var badValueRE = regexp.MustCompile(`^invalid argument "(.*)" for "(?:-\\w, )?--([a-z-]+)" flag: `)
+
+// flagProblem puts the flag library's messages into words for users: the nearest
+// flag for an unknown one, and what a flag takes for a value it cannot read.
 func flagProblem(cmd *cobra.Command, err error) error {
+	if m := badValueRE.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("--%s is %q; use %s", m[2], m[1], flagWants(cmd.Flags().Lookup(m[2])))
+	}
 	word, isUnknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !isUnknown {
 		return err
 	}
 	var names []string
-	for _, line := range strings.Fields(cmd.Flags().FlagUsages()) {
-		if name, ok := strings.CutPrefix(line, "--"); ok {
-			names = append(names, name)
-		}
-	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if near := spec.Nearest(word, names); near != "" {
 		return fmt.Errorf("unknown flag --%s; did you mean --%s?", word, near)
 	}
 	return fmt.Errorf("unknown flag --%s", word)
+}
+
+func flagWants(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "duration":
+		return "a time with a unit, such as 5s"
+	case "bool":
+		return "true or false"
+	case "uint64":
+		return "a whole number from 0"
+	}
+	return "a whole number"
 }
 
 // atLeast asks for arguments by their name.

@@ -237,3 +237,17 @@ func TestObjectives(t *testing.T) {
 		}
 	}
 }
+
+func TestObjectivesOfASelection(t *testing.T) {
+	s := mustParse(t, good, "objectives=[die.x < 1, move.x < die.x]")
+	for only, want := range map[string][2]int{"": {2, 0}, "die": {1, 1}, "move": {0, 2}} {
+		plan, err := Plan(s, regexp.MustCompile(only))
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply, skipped := s.ObjectivesFor(plan)
+		if got := [2]int{len(apply), len(skipped)}; got != want {
+			t.Errorf("%q: %v, want %v", only, got, want)
+		}
+	}
+}

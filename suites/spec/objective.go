@@ -261,3 +261,24 @@ func (o Objective) check(cells []string) *valueError {
 	}
 	return nil
 }
+
+// ObjectivesFor splits the suite's objectives into those whose cells are all in
+// the plan and those that a selection of cells left without figures. The latter
+// are not missed: nobody tried.
+func (s *Suite) ObjectivesFor(plan []Trial) (apply, skipped []Objective) {
+	planned := map[string]bool{}
+	for _, t := range plan {
+		planned[t.Name] = true
+	}
+next:
+	for _, o := range s.Objectives {
+		for _, r := range o.Refs() {
+			if !planned[r.Cell] {
+				skipped = append(skipped, o)
+				continue next
+			}
+		}
+		apply = append(apply, o)
+	}
+	return apply, skipped
+}

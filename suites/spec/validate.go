@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -63,6 +64,14 @@ func validateDeadline(s *Suite, d *decoder) {
 		d.fail("deadline", fmt.Sprintf("is %s, but the %d trials take about %s", s.Deadline, len(plan), total.Round(time.Second)),
 			"raise it, or lower repeat or the times in timing")
 	}
+}
+
+// upTo gives a range in words: "1 to 4", or "1" when there is no other.
+func upTo(lo, hi int) string {
+	if hi <= lo {
+		return strconv.Itoa(lo)
+	}
+	return fmt.Sprintf("%d to %d", lo, hi)
 }
 
 // checker checks one configuration; at is its path with a dot at the end.
@@ -153,7 +162,7 @@ func (c *checker) operator(op *Operator, at string) {
 	}
 	for j, w := range op.Placement {
 		if w < 1 || w > c.cfg.Job.Workers {
-			c.fail(fmt.Sprintf("%s.placement[%d]", at, j), fmt.Sprintf("there is no worker %d", w), fmt.Sprintf("write 1 to %d", c.cfg.Job.Workers))
+			c.fail(fmt.Sprintf("%s.placement[%d]", at, j), fmt.Sprintf("there is no worker %d", w), "write "+upTo(1, c.cfg.Job.Workers))
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (c *cellChecker) migration(m *Migration) {
 			worker int
 		}{{"from", m.From}, {"to", m.To}} {
 			if e.worker > workers {
-				c.fail("migration."+e.field, fmt.Sprintf("there is no worker %d", e.worker), fmt.Sprintf("write 1 to %d, or 0 to let load decide", workers))
+				c.fail("migration."+e.field, fmt.Sprintf("there is no worker %d", e.worker), fmt.Sprintf("write %s, or 0 to let load decide", upTo(1, workers)))
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func (c *cellChecker) moved(m *Migration, op *Operator, info MigrationInfo) {
 		most = min(most, m.Count)
 	}
 	if !m.Rounds.Auto && m.Rounds.N > most {
-		c.fail("migration.rounds", fmt.Sprintf("%d rounds for at most %d moving key groups", m.Rounds.N, most), fmt.Sprintf("write 1 to %d, or auto", most))
+		c.fail("migration.rounds", fmt.Sprintf("%d rounds for at most %d moving key groups", m.Rounds.N, most), fmt.Sprintf("write %s, or auto", upTo(1, most)))
 	}
 	if info.External && op.State.Backend != "remote" {
 		c.fail("migration.strategy", fmt.Sprintf("%s needs state outside the workers, but %s keeps it in %s", m.Strategy, op.Name, op.State.Backend),
@@ -169,7 +169,7 @@ func (c *cellChecker) recovery(r *Recovery) {
 		if o.Task != nil {
 			key = fmt.Sprintf("%s/%d", o.Operator, *o.Task)
 			if *o.Task >= op.Parallelism {
-				c.fail(at+".task", fmt.Sprintf("%s has no task %d", op.Name, *o.Task), fmt.Sprintf("write 0 to %d", op.Parallelism-1))
+				c.fail(at+".task", fmt.Sprintf("%s has no task %d", op.Name, *o.Task), "write "+upTo(0, op.Parallelism-1))
 			}
 		}
 		if seen[key] {
@@ -259,7 +259,7 @@ func (c *cellChecker) fault(f *Fault, at string) {
 
 func (c *cellChecker) target(t Target, at string) {
 	workers := c.cfg.Job.Workers + c.cfg.Job.Spares
-	fix := fmt.Sprintf("write 1 to %d", workers)
+	fix := "write " + upTo(1, workers)
 	switch t.Kind {
 	case TargetWorker:
 		if t.Worker > workers {
@@ -274,7 +274,7 @@ func (c *cellChecker) target(t Target, at string) {
 		if op == nil {
 			c.fail(at, fmt.Sprintf("there is no operator %q", t.Operator), suggest(t.Operator, c.operatorNames()))
 		} else if t.Task >= op.Parallelism {
-			c.fail(at, fmt.Sprintf("%s has no task %d", op.Name, t.Task), fmt.Sprintf("write 0 to %d", op.Parallelism-1))
+			c.fail(at, fmt.Sprintf("%s has no task %d", op.Name, t.Task), "write "+upTo(0, op.Parallelism-1))
 		}
 	}
 }
