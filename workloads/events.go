@@ -44,11 +44,15 @@ func (s *eventStream) Clone() Stream {
 }
 
 // events returns the spec's whole-event generator, nil if it has none.
-func (b *builder) events() appender {
+func (b *builder) events(process arrivals.Process) appender {
 	s, seed := &b.spec, b.seed(labelGenerator)
 	switch s.Kind {
 	case KindNEXMark:
-		return nexmark.New(nexmark.DefaultConfig(seed, max(s.Rate, 1)))
+		rate := s.Rate
+		if rate == 0 { // replayed arrivals: take their first minute
+			rate = max(1, float64(process.Before(int64(time.Minute)))/time.Minute.Seconds())
+		}
+		return nexmark.New(nexmark.DefaultConfig(seed, rate))
 	case KindYSB:
 		c := ysb.DefaultConfig(seed)
 		if s.Keys > 0 {

@@ -39,6 +39,7 @@ type Workload struct {
 	state   measure.Dist
 	service measure.Dist
 	notes   []string
+	ends    uint64 // records of a stream that ends, else 0
 }
 
 // Open validates spec and builds its stream. It returns a SpecError with every
@@ -74,7 +75,7 @@ func (b *builder) build() error {
 	}
 	b.w.state = b.spec.State.dist()
 	b.w.service = b.spec.Service.dist()
-	if events := b.events(); events != nil {
+	if events := b.events(process); events != nil {
 		b.w.Stream = &eventStream{arrivals: process, events: events}
 		return nil
 	}
@@ -92,6 +93,7 @@ func (b *builder) build() error {
 	if b.spec.Kind == KindReplay {
 		b.recorded(c)
 	}
+	c.limit = b.w.ends
 	b.w.Stream = c
 	return nil
 }
@@ -229,7 +231,7 @@ func (b *builder) shape() arrivals.Shape {
 	case ArriveSine:
 		steps := a.Steps
 		if steps == 0 {
-			steps = 256
+			steps = min(256, max(2, int(a.Period/time.Millisecond)))
 		}
 		return arrivals.Sine(low, peak, a.Period, steps)
 	case ArriveRamp:

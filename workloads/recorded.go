@@ -47,6 +47,9 @@ func (b *builder) recordedArrivals() (arrivals.Process, error) {
 		r = own
 		b.note(r, t)
 	}
+	if !r.Loop {
+		b.endsAfter(t.Rows)
+	}
 	return arrivals.Replayed(t.Times, cmp.Or(r.Speed, 1), r.Loop), nil
 }
 
@@ -102,9 +105,20 @@ func (b *builder) recorded(c *composed) {
 		c.payload.sizes = b.trace.Sizes
 	}
 	if !b.spec.Replay.Loop {
-		c.limit = uint64(b.trace.Rows)
+		b.endsAfter(b.trace.Rows)
 	}
 }
+
+// endsAfter notes that the stream has no more than that many records.
+func (b *builder) endsAfter(rows int) {
+	if n := uint64(rows); b.w.ends == 0 || n < b.w.ends {
+		b.w.ends = n
+	}
+}
+
+// Ends returns the number of records of a stream that ends, as that of a trace
+// which is not looped; ok is false if it goes on for ever.
+func (w *Workload) Ends() (records uint64, ok bool) { return w.ends, w.ends > 0 }
 
 // Notes returns what a report should say about how the workload was read, such
 // as bad rows that were skipped.

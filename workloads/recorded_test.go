@@ -56,6 +56,9 @@ func TestReplayAsIs(t *testing.T) {
 	if w.Due(time.Hour) != 4 || w.Scheduled(3*time.Millisecond) != 3 {
 		t.Errorf("due %d in an hour, %d in 3 ms; want 4 and 3", w.Due(time.Hour), w.Scheduled(3*time.Millisecond))
 	}
+	if n, ok := w.Ends(); n != 4 || !ok {
+		t.Errorf("Ends() = %d, %t; want 4, true", n, ok)
+	}
 	if share := w.Share(c.Keys[0], 0); share != 0.5 {
 		t.Errorf("bob's share is %g, want 0.5", share)
 	}
@@ -65,6 +68,9 @@ func TestReplayLoopsAndSpeedsUp(t *testing.T) {
 	r := smallReplay(write(t, "s.csv", smallTrace))
 	r.Loop, r.Speed, r.Scale = true, 2, 3
 	w := mustOpen(t, Spec{Kind: KindReplay, Replay: r})
+	if n, ok := w.Ends(); ok {
+		t.Errorf("a loop ends after %d records", n)
+	}
 	// A pass is 3 ms and a mean gap of 1 ms, so 2 ms at double speed.
 	if got := w.Scheduled(200 * time.Millisecond); got != 400 {
 		t.Errorf("%d scheduled in 100 passes, want 400", got)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -262,5 +263,80 @@ func BenchmarkCounts(b *testing.B) {
 			b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds()/1e6, "Mrecords/s")
 			b.ReportMetric(0, "ns/op")
 		})
+	}
+}
+
+// TestScheduledIsExact holds for what a suite can ask for.
+func TestScheduledIsExact(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec Spec
+		run  time.Duration
+		want uint64
+	}{
+		"10,000/s":     {Spec{Keys: 1, Rate: 10_000}, 10 * time.Second, 100_000},
+		"half a rec/s": {Spec{Keys: 1, Rate: 0.5}, 10 * time.Second, 5},
+		"nothing":      {Spec{Keys: 1, Arrivals: Arrivals{Kind: ArriveNone}}, 10 * time.Second, 0},
+		"burst of 5x for 2 s": {
+			Spec{Keys: 1, Rate: 1000, Arrivals: Arrivals{Kind: ArriveFlash, At: 30 * time.Second, High: 2 * time.Second}}, time.Minute, 68_000,
+		},
+	} {
+		w := mustOpen(t, c.spec)
+		if got := w.Scheduled(c.run); got != c.want {
+			t.Errorf("%s for %v: %d scheduled, want %d", name, c.run, got, c.want)
+		}
+		if n := w.Scheduled(c.run); n > 0 && w.Due(c.run-1) != n {
+			t.Errorf("%s: %d due just before %v, want %d", name, w.Due(c.run-1), c.run, n)
+		}
+	}
+}
+
+func TestScramblingSpreadsHotKeysAndChangesNoShare(t *testing.T) {
+	const n, groups = 100_000, 1024
+	spec := Spec{Kind: KindZipf, Keys: 10_000, Exponent: 1, Rate: 1000}
+	plain := Counts(mustOpen(t, spec), n)
+	spec.Scramble = true
+	w := mustOpen(t, spec)
+	scrambled := Counts(w, n)
+	if plain.Len() != scrambled.Len() {
+		t.Fatalf("%d keys scrambled, %d plain", scrambled.Len(), plain.Len())
+	}
+	for key, count := range scrambled.All() {
+		rank, _ := w.ids.Rank(key)
+		if plain.Count(rank) != count {
+			t.Fatalf("rank %d has %d records plain and %d scrambled", rank, plain.Count(rank), count)
+		}
+	}
+	seen := map[uint32]bool{}
+	for _, key := range scrambled.Top(100) {
+		seen[core.KeyGroup(key, groups)] = true
+	}
+	// 100 balls in 1,024 boxes hit 95.4 of them on average.
+	if len(seen) < 88 {
+		t.Errorf("the 100 hottest keys are in %d key groups, want about 95", len(seen))
+	}
+}
+
+func TestClonesMayRunAtOnce(t *testing.T) {
+	for name, spec := range specs() {
+		w := mustOpen(t, spec)
+		var want core.Columns
+		w.Fill(&want, 100, 3000)
+		const readers = 3
+		got := make([]core.Columns, readers)
+		var wg sync.WaitGroup
+		for r := range readers {
+			clone := w.Clone()
+			wg.Go(func() {
+				clone.Fill(&got[r], 100, 3000)
+				clone.Due(time.Second)
+				w.Truth(time.Second)
+			})
+		}
+		wg.Wait()
+		for r := range got {
+			if err := equal(&got[r], &want); err != nil {
+				t.Errorf("%s: clone %d: %v", name, r, err)
+			}
+		}
 	}
 }

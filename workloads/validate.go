@@ -262,9 +262,8 @@ func (c *checker) arrivals(s *Spec) {
 	case ArriveSine:
 		c.span("arrivals.period", a.Period, time.Millisecond, "a time of at least 1ms")
 		c.someRate(low+peak, "arrivals.peak")
-		c.number("arrivals.steps", float64(a.Steps), 0, 1e6, "2 or more steps, or none for 256")
-		if a.Steps == 1 {
-			c.add("arrivals.steps", "2 or more steps, or none for 256", "is 1")
+		if a.Steps < 0 || a.Steps == 1 || (a.Steps > 2 && a.Period/time.Duration(a.Steps) < time.Millisecond) {
+			c.add("arrivals.steps", "2 or more steps of at least 1ms, or none for 256", "is %d", a.Steps)
 		}
 	case ArriveRamp:
 		c.span("arrivals.high", a.High, time.Microsecond, "the ramp's length, at least 1µs")

@@ -8,12 +8,15 @@ import (
 	"time"
 )
 
-func TestEveryProblemIsReported(t *testing.T) {
+// badSpec is a spec and the fields whose problems are to be found, in order.
+type badSpec struct {
+	spec Spec
+	want []string
+}
+
+func badSpecs() map[string]badSpec {
 	f := func(v float64) *float64 { return &v }
-	for name, c := range map[string]struct {
-		spec Spec
-		want []string // fields, in order
-	}{
+	return map[string]badSpec{
 		"good": {Spec{Keys: 1, Rate: 1}, nil},
 		"nan exponent, no keys, inf rate": {
 			Spec{Kind: KindZipf, Exponent: math.NaN(), Rate: math.Inf(1)}, []string{"keys", "exponent", "rate"},
@@ -46,10 +49,13 @@ func TestEveryProblemIsReported(t *testing.T) {
 		"square":         {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveSquare}}, []string{"arrivals.high", "arrivals.period"}},
 		"no load at all": {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveSine, Period: time.Second, Low: f(0), Peak: f(0)}}, []string{"arrivals.peak"}},
 		"peak too high":  {Spec{Keys: 5, Rate: 1e9, Arrivals: Arrivals{Kind: ArriveFlash, High: time.Second}}, []string{"arrivals.peak"}},
-		"hurst, shape":   {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveSelfSimilar, Hurst: 1.2, Spacing: "odd"}}, []string{"arrivals.spacing", "arrivals.hurst"}},
-		"catch up":       {Spec{Keys: 5, Rate: 1, CatchUp: CatchUp{Policy: CatchUpLimit}}, []string{"catch_up.factor"}},
-		"catch up name":  {Spec{Keys: 5, Rate: 1, CatchUp: CatchUp{Policy: "never"}}, []string{"catch_up.policy"}},
-		"value":          {Spec{Keys: 5, Rate: 1, Value: Value{Kind: "uniform"}}, []string{"value.max"}},
+		"fast sine": {
+			Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveSine, Period: time.Second, Steps: 5000}}, []string{"arrivals.steps"},
+		},
+		"hurst, shape":  {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveSelfSimilar, Hurst: 1.2, Spacing: "odd"}}, []string{"arrivals.spacing", "arrivals.hurst"}},
+		"catch up":      {Spec{Keys: 5, Rate: 1, CatchUp: CatchUp{Policy: CatchUpLimit}}, []string{"catch_up.factor"}},
+		"catch up name": {Spec{Keys: 5, Rate: 1, CatchUp: CatchUp{Policy: "never"}}, []string{"catch_up.policy"}},
+		"value":         {Spec{Keys: 5, Rate: 1, Value: Value{Kind: "uniform"}}, []string{"value.max"}},
 		"measures": {
 			Spec{
 				Keys: 5, Rate: 1, Payload: Measure{Kind: "constant", Mean: -1, By: "load"}, State: Measure{Kind: "pareto", Shape: 2},
@@ -68,7 +74,11 @@ func TestEveryProblemIsReported(t *testing.T) {
 		"times not replayed":  {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Replay: Replay{Path: "x.csv"}}}, []string{"arrivals.replay.path"}},
 		"preset":              {Spec{Preset: "ycbs"}, []string{"preset"}},
 		"columns of nexmark":  {Spec{Kind: KindNEXMark, Rate: 1, Scramble: true, Value: Value{Kind: "one"}}, []string{"value.kind", "scramble"}},
-	} {
+	}
+}
+
+func TestEveryProblemIsReported(t *testing.T) {
+	for name, c := range badSpecs() {
 		var got []string
 		for _, e := range Validate(c.spec) {
 			got = append(got, e.Field)

@@ -4,5 +4,5 @@
 // All functions are pure and safe for concurrent use. They are not for
 // cryptography.
 //
-// May import: standard library (math, math/bits).
+// May import: engine/core and the standard library.
 package rng

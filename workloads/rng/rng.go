@@ -1,6 +1,10 @@
 package rng
 
-import "math"
+import (
+	"math"
+
+	"github.com/weir-bench/weir/engine/core"
+)
 
 // gamma is the odd constant of SplitMix64 (Steele, Lea, Flood: "Fast
 // splittable pseudorandom number generators", OOPSLA 2014).
@@ -10,13 +14,9 @@ const gamma = 0x9E3779B97F4A7C15
 // output i of SplitMix64 started at seed, computed directly.
 func At(seed, i uint64) uint64 { return Mix(seed + (i+1)*gamma) }
 
-// Mix is the finaliser of SplitMix64 (Stafford's variant 13): a bijection on
-// 64-bit words whose output bits each depend on all input bits.
-func Mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
-	x = (x ^ x>>27) * 0x94D049BB133111EB
-	return x ^ x>>31
-}
+// Mix is core.Mix64: a bijection on 64-bit words whose output bits each depend
+// on all input bits.
+func Mix(x uint64) uint64 { return core.Mix64(x) }
 
 // Unmix is the inverse of Mix: Unmix(Mix(x)) == x.
 func Unmix(x uint64) uint64 {

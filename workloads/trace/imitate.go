@@ -86,11 +86,11 @@ func (b *Bursts) twoStates(rate float64) workloads.Arrivals {
 	return workloads.Arrivals{Kind: workloads.ArriveMMPP, Low: &lowFactor, Peak: &peak, High: high, Period: high + low}
 }
 
-// WritePreset writes spec as YAML with a comment line first, which must not
-// have line breaks. Fields at their zero value are left out.
+// WritePreset writes spec as YAML with a comment line first. Fields at their
+// zero value are left out.
 func WritePreset(w io.Writer, comment string, spec workloads.Spec) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n", comment)
+	fmt.Fprintf(&b, "# %s\n", strings.Join(strings.Fields(comment), " "))
 	writeFields(&b, "", reflect.ValueOf(spec))
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write preset: %w", err)
