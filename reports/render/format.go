@@ -1,0 +1,123 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/weir-bench/weir/reports/runlog"
+)
+
+// missing is shown where there is no figure; a note says why.
+const missing = "n/a"
+
+// display is how a metric is shown.
+type display struct {
+	metric, title, unit string
+	// scale divides the stored value.
+	scale float64
+	// compare is true for metrics that the comparison shows; lower is better for all of these but capacity.
+	compare bool
+}
+
+// metricOrder is every known metric in the order of reading: what users feel, how long it took, what it cost, and
+// whether the harness can be trusted. Unknown metrics follow by name.
+func metricOrder() []display {
+	return []display{
+		{"steady_p50_ms", "steady p50", "ms", 1, true},
+		{"steady_p99_ms", "steady p99", "ms", 1, true},
+		{"spike_peak_ms", "spike peak (p99)", "ms", 1, true},
+		{"spike_max_ms", "spike maximum", "ms", 1, false},
+		{"spike_length_ms", "spike length", "ms", 1, true},
+		{"spike_area_ms_s", "spike area", "ms·s", 1, true},
+		{"migration_ms", "migration time", "ms", 1, true},
+		{"moved_bytes", "state moved", "MB", 1e6, true},
+		{"waited_records", "records that waited", "", 1, false},
+		{"recovery_ms", "recovery time", "ms", 1, true},
+		{"detection_ms", "· detection", "ms", 1, false},
+		{"restart_ms", "· restart", "ms", 1, false},
+		{"restore_ms", "· restore", "ms", 1, false},
+		{"replay_ms", "· replay", "ms", 1, false},
+		{"catchup_ms", "· catch-up", "ms", 1, false},
+		{"first_output_ms", "first output", "ms", 1, true},
+		{"fenced_frames", "fenced frames", "", 1, false},
+		{"capacity_rec_s", "capacity", "records/s", 1, true},
+		{"cpu_s_per_mrec", "CPU per million records", "s", 1, true},
+		{"rss_bytes", "resident memory", "MB", 1e6, true},
+		{"harness_cpu_s", "harness CPU", "s", 1, false},
+		{"send_lag_p99_ms", "harness send lag p99", "ms", 1, false},
+	}
+}
+
+// phases are the parts of a recovery in order; their metrics sum to recovery_ms.
+func phases() []display {
+	var out []display
+	for _, d := range metricOrder() {
+		switch d.metric {
+		case "detection_ms", "restart_ms", "restore_ms", "replay_ms", "catchup_ms":
+			d.title = strings.TrimPrefix(d.title, "· ")
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// FormatNumber shows v with three significant digits, thousands separated, never as NaN or infinity.
+func FormatNumber(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return missing
+	case a == 0:
+		return "0"
+	case a >= 99.95:
+		return thousands(strconv.FormatFloat(v, 'f', 0, 64))
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 0.9995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case a >= 0.0009995:
+		digits := 2 - int(math.Floor(math.Log10(a*1.0005)))
+		return strconv.FormatFloat(v, 'f', digits, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+func thousands(s string) string {
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// formatSummary shows "median (min–max)", with bounds and missing repetitions where there are such.
+func formatSummary(s runlog.Summary, scale float64) string {
+	show := func(p *float64) string {
+		if p == nil {
+			return missing
+		}
+		return FormatNumber(*p / scale)
+	}
+	var text string
+	switch {
+	case s.Median == nil && s.AtLeast != nil:
+		text = "> " + show(s.AtLeast)
+	case s.Median == nil:
+		return missing
+	default:
+		text = show(s.Median)
+		low, high := show(s.Min), show(s.Max)
+		if low != text || high != text {
+			text += " (" + low + "–" + high + ")"
+		}
+	}
+	if s.N < s.Of {
+		text += fmt.Sprintf(" [%d of %d]", s.N, s.Of)
+	}
+	return text
+}
