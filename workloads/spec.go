@@ -2,20 +2,6 @@ package workloads
 
 import "time"
 
-// Kinds of key streams and whole workloads, for Spec.Kind.
-const (
-	KindUniform      = "uniform"      // every key has the same share
-	KindZipf         = "zipf"         // share of the k-th key ∝ k^-exponent
-	KindHotSet       = "hotset"       // hot_keys of the keys have hot_load of the records
-	KindShares       = "shares"       // explicit shares
-	KindCycle        = "cycle"        // keys in turn, as from sensors
-	KindBook         = "book"         // the words of Newton's Opticks in a loop
-	KindReplay       = "replay"       // keys of a recorded trace
-	KindNEXMark      = "nexmark"      // persons, auctions and bids
-	KindYSB          = "ysb"          // the Yahoo Streaming Benchmark's events
-	KindShuffleBench = "shufflebench" // ShuffleBench's opaque records
-)
-
 // Spec describes a workload. Zero fields take the preset's value, if there is a
 // preset, else their default. Exponent 0 is written as kind uniform.
 type Spec struct {
@@ -32,8 +18,8 @@ type Spec struct {
 	Exponent float64 `yaml:"exponent"`
 	// HotKeys and HotLoad are, for hotset, the share of the keys that is hot
 	// and their share of the records, both in (0, 1].
-	HotKeys float64 `yaml:"hot_keys"`
-	HotLoad float64 `yaml:"hot_load"`
+	HotKeys float64 `yaml:"hotKeys"`
+	HotLoad float64 `yaml:"hotLoad"`
 	// Shares are, for shares, those of the first keys; what is left of 1 goes
 	// evenly to the other keys.
 	Shares []float64 `yaml:"shares"`
@@ -48,7 +34,7 @@ type Spec struct {
 	// Arrivals says how records arrive at that rate; default constant.
 	Arrivals Arrivals `yaml:"arrivals"`
 	// CatchUp is what the feed does after a stall of the harness.
-	CatchUp CatchUp `yaml:"catch_up"`
+	CatchUp CatchUp `yaml:"catchUp"`
 
 	// Value is the value column; default none.
 	Value Value `yaml:"value"`
@@ -64,21 +50,6 @@ type Spec struct {
 	// without a rate replays the arrivals too.
 	Replay Replay `yaml:"replay"`
 }
-
-// Kinds of arrivals, for Arrivals.Kind.
-const (
-	ArriveConstant    = "constant"
-	ArrivePoisson     = "poisson"
-	ArriveSquare      = "square"
-	ArriveSine        = "sine"
-	ArriveRamp        = "ramp"
-	ArriveFlash       = "flash"
-	ArriveMMPP        = "mmpp"
-	ArriveSelfSimilar = "self-similar"
-	ArrivePareto      = "pareto"
-	ArriveReplay      = "replay"
-	ArriveNone        = "none"
-)
 
 // Arrivals describes an arrival process. Low and Peak are factors of the
 // workload's base rate.
@@ -114,15 +85,6 @@ type Arrivals struct {
 	Replay Replay `yaml:"replay"`
 }
 
-// Kinds of changes of the keys, for Change.Kind.
-const (
-	ChangeStep  = "step"  // at At, shares become Zipf with Exponent, or a hot set
-	ChangeDrift = "drift" // the same, gradually over the time For
-	ChangeSwap  = "swap"  // at At and every Every, the load moves on by By keys
-	ChangeFlash = "flash" // from At for For, one key gets Share of all records
-	ChangeGrow  = "grow"  // the number of keys grows from From to Keys over For
-)
-
 // Change is one change of the keys over time. Steps, drifts and growth apply to
 // the shares, in the order of the list; then swaps move them; then flash crowds
 // come on top.
@@ -135,8 +97,8 @@ type Change struct {
 	// Exponent after a step or drift; used unless HotLoad is set.
 	Exponent float64 `yaml:"exponent"`
 	// HotKeys and HotLoad after a step or drift, as in Spec.
-	HotKeys float64 `yaml:"hot_keys"`
-	HotLoad float64 `yaml:"hot_load"`
+	HotKeys float64 `yaml:"hotKeys"`
+	HotLoad float64 `yaml:"hotLoad"`
 	// By is how many keys a swap moves the load on by; default a tenth of the
 	// keys, at least 1.
 	By int64 `yaml:"by"`
@@ -200,7 +162,7 @@ type Replay struct {
 	// Scale makes each key into this many, which share its records; default 1.
 	Scale int64 `yaml:"scale"`
 	// OnBadRow is fail (default) or skip, which counts them.
-	OnBadRow string `yaml:"on_bad_row"`
+	OnBadRow string `yaml:"onBadRow"`
 }
 
 // CatchUp describes what a feed does with records that are overdue.

@@ -23,7 +23,10 @@ func mustOpen(t testing.TB, spec Spec) *Workload {
 // specs are small workloads of every kind that needs no file.
 func specs() map[string]Spec {
 	return map[string]Spec{
-		"uniform": {Kind: KindUniform, Keys: 1000, Rate: 5000, Seed: 1},
+		"uniform": {Kind: KindUniform, Keys: 1000, Rate: 5000, Seed: 1, Arrivals: Arrivals{Kind: ArriveConstant}},
+		"square":  {Keys: 10, Rate: 5000, Arrivals: Arrivals{Kind: ArriveSquare, High: 100 * time.Millisecond, Period: 300 * time.Millisecond}},
+		"ramp":    {Keys: 10, Rate: 5000, Arrivals: Arrivals{Kind: ArriveRamp, High: 2 * time.Second}},
+		"step":    {Keys: 300, Rate: 5000, Changes: []Change{{Kind: ChangeStep, At: time.Second, HotKeys: 0.1, HotLoad: 0.9}}},
 		"zipf":    {Kind: KindZipf, Keys: 100_000, Exponent: 0.99, Rate: 5000, Seed: 2, Scramble: true},
 		"hotset":  {Kind: KindHotSet, Keys: 1000, HotKeys: 0.2, HotLoad: 0.8, Rate: 5000, Arrivals: Arrivals{Kind: ArrivePoisson}},
 		"shares":  {Kind: KindShares, Keys: 5, Shares: []float64{0.5, 0.3}, Rate: 5000, Value: Value{Kind: "uniform", Max: 9}},
@@ -337,6 +340,36 @@ func TestClonesMayRunAtOnce(t *testing.T) {
 			if err := equal(&got[r], &want); err != nil {
 				t.Errorf("%s: clone %d: %v", name, r, err)
 			}
+		}
+	}
+}
+
+func TestEveryKindIsTested(t *testing.T) {
+	kinds, arrive, change := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, s := range specs() {
+		if s.Kind == "" {
+			s.Kind = KindUniform
+		}
+		kinds[s.Kind], arrive[s.Arrivals.Kind] = true, true
+		for _, c := range s.Changes {
+			change[c.Kind] = true
+		}
+	}
+	// These have tests of their own, as they need a file or send nothing.
+	kinds[KindReplay], arrive[ArriveReplay], arrive[ArriveNone] = true, true, true
+	for _, c := range Kinds() {
+		if !kinds[c.Name] {
+			t.Errorf("no spec of kind %s is tested", c.Name)
+		}
+	}
+	for _, c := range ArrivalKinds() {
+		if !arrive[c.Name] {
+			t.Errorf("no spec with arrivals %s is tested", c.Name)
+		}
+	}
+	for _, c := range ChangeKinds() {
+		if !change[c.Name] {
+			t.Errorf("no spec with change %s is tested", c.Name)
 		}
 	}
 }

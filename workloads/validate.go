@@ -90,8 +90,7 @@ func (c *checker) oneOf(field, v string, names ...string) bool {
 const maxKeys = 1 << 40
 
 func (c *checker) spec(s *Spec) {
-	if c.oneOf("kind", s.Kind, KindUniform, KindZipf, KindHotSet, KindShares, KindCycle, KindBook, KindReplay,
-		KindNEXMark, KindYSB, KindShuffleBench) {
+	if c.oneOf("kind", s.Kind, names(Kinds())...) {
 		c.keys(s)
 	}
 	c.changes(s)
@@ -127,7 +126,7 @@ func (c *checker) keys(s *Spec) {
 		c.add("exponent", "kind: zipf", "is set, but kind is %q", s.Kind)
 	}
 	if s.Kind != KindHotSet && (s.HotKeys != 0 || s.HotLoad != 0) {
-		c.add("hot_keys", "kind: hotset", "hot_keys or hot_load is set, but kind is %q", s.Kind)
+		c.add("hotKeys", "kind: hotset", "hotKeys or hotLoad is set, but kind is %q", s.Kind)
 	}
 	if s.Kind != KindShares && len(s.Shares) > 0 {
 		c.add("shares", "kind: shares", "are set, but kind is %q", s.Kind)
@@ -149,10 +148,10 @@ func (c *checker) keys(s *Spec) {
 }
 
 func (c *checker) hotSet(prefix string, keys, load float64) {
-	c.number(prefix+"hot_keys", keys, math.SmallestNonzeroFloat64, 1, "a share of the keys above 0, up to 1")
-	c.number(prefix+"hot_load", load, math.SmallestNonzeroFloat64, 1, "a share of the records above 0, up to 1")
+	c.number(prefix+"hotKeys", keys, math.SmallestNonzeroFloat64, 1, "a share of the keys above 0, up to 1")
+	c.number(prefix+"hotLoad", load, math.SmallestNonzeroFloat64, 1, "a share of the records above 0, up to 1")
 	if keys == 1 && load > 0 && load < 1 {
-		c.add(prefix+"hot_load", "1, as all keys are hot", "is %v", load)
+		c.add(prefix+"hotLoad", "1, as all keys are hot", "is %v", load)
 	}
 }
 
@@ -184,7 +183,7 @@ func (c *checker) changes(s *Spec) {
 		if ch.Kind == "" {
 			c.add(at+"kind", "step, drift, swap, flash or grow", "is missing")
 		}
-		if !c.oneOf(at+"kind", ch.Kind, ChangeStep, ChangeDrift, ChangeSwap, ChangeFlash, ChangeGrow) {
+		if !c.oneOf(at+"kind", ch.Kind, names(ChangeKinds())...) {
 			continue
 		}
 		if generator(s.Kind) {
@@ -245,8 +244,7 @@ func (c *checker) rate(s *Spec) {
 
 func (c *checker) arrivals(s *Spec) {
 	a := &s.Arrivals
-	if !c.oneOf("arrivals.kind", a.Kind, ArriveConstant, ArrivePoisson, ArriveSquare, ArriveSine, ArriveRamp,
-		ArriveFlash, ArriveMMPP, ArriveSelfSimilar, ArrivePareto, ArriveReplay, ArriveNone) {
+	if !c.oneOf("arrivals.kind", a.Kind, names(ArrivalKinds())...) {
 		return
 	}
 	c.oneOf("arrivals.spacing", a.Spacing, "even", "poisson")
@@ -295,12 +293,12 @@ func (c *checker) someRate(sum float64, field string) {
 }
 
 func (c *checker) catchUp(u *CatchUp) {
-	c.oneOf("catch_up.policy", u.Policy, CatchUpBurst, CatchUpLimit, CatchUpSkip)
+	c.oneOf("catchUp.policy", u.Policy, CatchUpBurst, CatchUpLimit, CatchUpSkip)
 	switch u.Policy {
 	case CatchUpLimit:
-		c.number("catch_up.factor", u.Factor, 1, 1e6, "a factor of at least 1")
+		c.number("catchUp.factor", u.Factor, 1, 1e6, "a factor of at least 1")
 	case CatchUpSkip:
-		c.span("catch_up.after", u.After, 0, "a time of at least 0s")
+		c.span("catchUp.after", u.After, 0, "a time of at least 0s")
 	}
 }
 
@@ -393,7 +391,7 @@ func (c *checker) trace(at string, r *Replay, keysFrom, timesFrom bool) {
 		c.add(at+".time", "the column with the time", "is missing, but the arrivals are replayed")
 	}
 	c.oneOf(at+".unit", r.Unit, "ns", "us", "ms", "s")
-	c.oneOf(at+".on_bad_row", r.OnBadRow, "fail", "skip")
+	c.oneOf(at+".onBadRow", r.OnBadRow, "fail", "skip")
 	if r.Speed != 0 {
 		c.number(at+".speed", r.Speed, 1e-6, 1e6, "a factor from 1e-6 to 1e6")
 	}

@@ -28,9 +28,9 @@ func badSpecs() map[string]badSpec {
 		"negative rate":     {Spec{Keys: 5, Rate: -3}, []string{"rate"}},
 		"rate of none":      {Spec{Keys: 5, Rate: 3, Arrivals: Arrivals{Kind: ArriveNone}}, []string{"rate"}},
 		"kind":              {Spec{Kind: "zip", Keys: 5, Rate: 1}, []string{"kind"}},
-		"misplaced":         {Spec{Keys: 5, Exponent: 1, HotLoad: 1, Shares: []float64{1}, Rate: 1}, []string{"exponent", "hot_keys", "shares"}},
+		"misplaced":         {Spec{Keys: 5, Exponent: 1, HotLoad: 1, Shares: []float64{1}, Rate: 1}, []string{"exponent", "hotKeys", "shares"}},
 		"keys of a book":    {Spec{Kind: KindBook, Keys: 5, Rate: 1}, []string{"keys"}},
-		"hot set":           {Spec{Kind: KindHotSet, Keys: 5, HotKeys: 1.5, HotLoad: math.NaN(), Rate: 1}, []string{"hot_keys", "hot_load"}},
+		"hot set":           {Spec{Kind: KindHotSet, Keys: 5, HotKeys: 1.5, HotLoad: math.NaN(), Rate: 1}, []string{"hotKeys", "hotLoad"}},
 		"shares over 1":     {Spec{Kind: KindShares, Keys: 5, Shares: []float64{0.7, 0.7}, Rate: 1}, []string{"shares"}},
 		"shares under 1":    {Spec{Kind: KindShares, Keys: 2, Shares: []float64{0.7, 0.2}, Rate: 1}, []string{"shares"}},
 		"too many shares":   {Spec{Kind: KindShares, Keys: 1, Shares: []float64{0.7, 0.3}, Rate: 1}, []string{"shares"}},
@@ -53,8 +53,8 @@ func badSpecs() map[string]badSpec {
 			Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveSine, Period: time.Second, Steps: 5000}}, []string{"arrivals.steps"},
 		},
 		"hurst, shape":  {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveSelfSimilar, Hurst: 1.2, Spacing: "odd"}}, []string{"arrivals.spacing", "arrivals.hurst"}},
-		"catch up":      {Spec{Keys: 5, Rate: 1, CatchUp: CatchUp{Policy: CatchUpLimit}}, []string{"catch_up.factor"}},
-		"catch up name": {Spec{Keys: 5, Rate: 1, CatchUp: CatchUp{Policy: "never"}}, []string{"catch_up.policy"}},
+		"catch up":      {Spec{Keys: 5, Rate: 1, CatchUp: CatchUp{Policy: CatchUpLimit}}, []string{"catchUp.factor"}},
+		"catch up name": {Spec{Keys: 5, Rate: 1, CatchUp: CatchUp{Policy: "never"}}, []string{"catchUp.policy"}},
 		"value":         {Spec{Keys: 5, Rate: 1, Value: Value{Kind: "uniform"}}, []string{"value.max"}},
 		"measures": {
 			Spec{
@@ -67,7 +67,7 @@ func badSpecs() map[string]badSpec {
 		"path without a replay": {Spec{Keys: 1, Rate: 1, Replay: Replay{Path: "x"}}, []string{"replay.path"}},
 		"replay": {
 			Spec{Kind: KindReplay, Rate: 1, Replay: Replay{Path: "x", Key: "k", Unit: "h", OnBadRow: "x", Speed: -1}},
-			[]string{"replay.format", "replay.unit", "replay.on_bad_row", "replay.speed"},
+			[]string{"replay.format", "replay.unit", "replay.onBadRow", "replay.speed"},
 		},
 		"rate of a replay":    {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveReplay, Replay: Replay{Path: "x.trc"}}}, []string{"rate"}},
 		"trace without times": {Spec{Keys: 5, Arrivals: Arrivals{Kind: ArriveReplay, Replay: Replay{Path: "x.csv"}}}, []string{"arrivals.replay.time"}},

@@ -20,12 +20,12 @@ scramble: true
 rate: 20000
 arrivals: {kind: flash, spacing: poisson, at: 30s, high: 2s, low: 0.5, peak: 5, period: 60s}
 changes:
-  - {kind: step, at: 10s, hot_keys: 0.1, hot_load: 0.9}
+  - {kind: step, at: 10s, hotKeys: 0.1, hotLoad: 0.9}
   - {kind: drift, at: 20s, for: 5s, exponent: 0.3}
   - {kind: swap, at: 1s, every: 500ms, by: 3}
   - {kind: flash, at: 40s, for: 5s, key: 17, share: 0.25}
   - {kind: grow, from: 10, for: 1m}
-catch_up: {policy: limit, factor: 2}
+catchUp: {policy: limit, factor: 2}
 value: {kind: flag, share: 0.1}
 payload: {kind: pareto, scale: 200, shape: 0.3, max: 1000000, plus: {kind: gev, location: 30, scale: 8, shape: 0.1}}
 state: {kind: lognormal, mean: 16384, sigma: 1, by: load}

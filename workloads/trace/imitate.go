@@ -86,12 +86,13 @@ func (b *Bursts) twoStates(rate float64) workloads.Arrivals {
 	return workloads.Arrivals{Kind: workloads.ArriveMMPP, Low: &lowFactor, Peak: &peak, High: high, Period: high + low}
 }
 
-// WritePreset writes spec as YAML with a comment line first. Fields at their
-// zero value are left out.
+// WritePreset writes spec as the workload section of a suite file, with a comment
+// line first. Fields at their zero value are left out.
 func WritePreset(w io.Writer, comment string, spec workloads.Spec) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", strings.Join(strings.Fields(comment), " "))
-	writeFields(&b, "", reflect.ValueOf(spec))
+	b.WriteString("workload:\n")
+	writeFields(&b, "  ", reflect.ValueOf(spec))
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write preset: %w", err)
 	}
@@ -113,7 +114,11 @@ func writeFields(b *strings.Builder, indent string, v reflect.Value) {
 			writeFields(b, indent+"  ", f)
 			continue
 		}
-		fmt.Fprintf(b, "%s%s: %s\n", indent, name, scalar(f))
+		value := scalar(f)
+		if name == "rate" {
+			value += "/s" // a suite's rates have a unit
+		}
+		fmt.Fprintf(b, "%s%s: %s\n", indent, name, value)
 	}
 }
 
@@ -124,9 +129,9 @@ func scalar(v reflect.Value) string {
 	case string:
 		return strconv.Quote(x)
 	case float64:
-		return strconv.FormatFloat(x, 'g', -1, 64)
+		return strconv.FormatFloat(x, 'f', -1, 64)
 	case *float64:
-		return strconv.FormatFloat(*x, 'g', -1, 64)
+		return strconv.FormatFloat(*x, 'f', -1, 64)
 	}
 	return fmt.Sprint(v.Interface())
 }

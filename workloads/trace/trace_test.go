@@ -147,12 +147,17 @@ func TestPresetReadsBack(t *testing.T) {
 	if err := WritePreset(&out, "imitates a test", want); err != nil {
 		t.Fatal(err)
 	}
-	var got workloads.Spec
-	dec := yaml.NewDecoder(&out)
+	// A Spec has its rate as a plain number, a suite file with its unit.
+	if !strings.Contains(out.String(), "/s\n") {
+		t.Errorf("the rate has no unit:\n%s", out.String())
+	}
+	var file struct{ Workload workloads.Spec }
+	dec := yaml.NewDecoder(strings.NewReader(strings.ReplaceAll(out.String(), "/s\n", "\n")))
 	dec.KnownFields(true)
-	if err := dec.Decode(&got); err != nil {
+	if err := dec.Decode(&file); err != nil {
 		t.Fatal(err)
 	}
+	got := file.Workload
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read back %+v, want %+v", got, want)
 	}
