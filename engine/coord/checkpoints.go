@@ -56,6 +56,7 @@ func (k *checkpoints) tick(now int64) {
 	if p := k.pending; p != nil && now > p.deadlineNS {
 		k.abort("timeout")
 	}
+	k.complete()
 	if c.job.Checkpoint == 0 || !c.Running() || k.pending != nil || c.move != nil || now < k.nextNS {
 		return // a round of a migration and a checkpoint wait for each other: state on its way belongs to nobody's snapshot
 	}
@@ -95,8 +96,20 @@ func (k *checkpoints) snapshot(m *core.Msg) {
 	p.feedNext[m.Task] = m.Records
 	p.bytes += m.Bytes
 	p.files = append(p.files, m.File)
-	if len(p.acked) < len(c.graph.Tasks) && !(c.job.Bug("early-complete") && len(p.acked) > 0) {
+	k.complete()
+}
+
+// complete completes the pending checkpoint once every task's part is durable and every output before its barriers has
+// reached the collector.
+func (k *checkpoints) complete() {
+	c, p := k.c, k.pending
+	if p == nil || p.completing {
 		return
+	}
+	if all := len(p.acked) == len(c.graph.Tasks) && c.Edge.SawBarrier(p.id); !all {
+		if !c.job.Bug("early-complete") || len(p.acked) == 0 {
+			return
+		}
 	}
 	p.completing = true
 	c.e.Complete = append(c.e.Complete, Complete{Checkpoint: p.id, Files: p.files, Meta: p.meta(), Retain: c.job.Retain})
@@ -168,6 +181,7 @@ func (c *Coordinator) Chosen(id uint64, meta []byte, skipped []string, err error
 		e.Fatal = fmt.Errorf("nothing to restore from: %w", err)
 		return
 	}
+	c.Edge.Commit(id) // it may be complete without our having heard of it
 	c.checkpoints.done = nil
 	if id > 0 {
 		c.checkpoints.done = &checkpoint{id: id, routes: r.Routes, feedNext: r.FeedNext}

@@ -386,10 +386,11 @@ func (s *store) prepare(group uint32, v chunkView) {
 	}
 }
 
-// ChunkGroup returns the key group that a chunk made by Next belongs to.
+// ChunkGroup returns the key group that a chunk from Next says it belongs to. Only the header's length is checked;
+// Install checks the rest.
 func ChunkGroup(chunk []byte) (uint32, error) {
 	if len(chunk) < chunkHeaderBytes {
-		return 0, fmt.Errorf("%w: %d bytes are too short for a header", ErrChunk, len(chunk))
+		return 0, fmt.Errorf("%w: %d bytes, a header has %d", ErrChunk, len(chunk), chunkHeaderBytes)
 	}
 	return binary.LittleEndian.Uint32(chunk[4:]), nil
 }

@@ -57,7 +57,8 @@ type feedOut struct {
 type sinkIn struct {
 	in            *In
 	transactional bool
-	pending       []*core.Batch // outputs and barriers not yet committed
+	pending       []waiting // outputs and barriers not yet committed
+	barrier       uint64    // the last one that came
 	ended         bool
 }
 
@@ -82,11 +83,11 @@ func (g *Edge) Deploy(m *core.Msg) error {
 	old := g.feeds
 	for _, s := range g.sinks {
 		s.in.close()
-		for _, b := range s.pending {
-			if b.Kind == core.KindRecords {
-				g.RolledBack += uint64(b.Count)
+		for _, p := range s.pending {
+			if p.b.Kind == core.KindRecords {
+				g.RolledBack += uint64(p.b.Count - p.skip)
 			}
-			b.Release()
+			p.b.Release()
 		}
 	}
 	for _, o := range g.w.outs {
@@ -96,7 +97,7 @@ func (g *Edge) Deploy(m *core.Msg) error {
 	}
 	g.graph, g.w.graph, g.w.epoch, g.w.places = graph, graph, m.Epoch, m.Places
 	g.w.ins, g.w.outs = make([]*In, len(graph.Channels)), make([]*Out, len(graph.Channels))
-	g.w.tasks, g.w.dirtyO = make([]*Task, len(graph.Tasks)), nil
+	g.w.tasks, g.w.holds, g.w.dirtyO = make([]*Task, len(graph.Tasks)), make([]*core.OrderLog, len(graph.Tasks)), nil
 	g.feeds, g.sinks, g.ended = nil, nil, 0
 	for _, c := range graph.Channels {
 		switch {
@@ -109,7 +110,6 @@ func (g *Edge) Deploy(m *core.Msg) error {
 		case c.Kind == core.ChanOut:
 			op := graph.Job.Operators[graph.Tasks[c.From].Operator]
 			in := NewIn(c, m.Epoch, 1, g.w.senders(c), &graph.Job)
-			in.HoldOrder = op.Recovery == "active"
 			g.w.ins[c.ID] = in
 			g.sinks = append(g.sinks, &sinkIn{in: in, transactional: op.Transactional})
 		}
@@ -214,7 +214,7 @@ func (g *Edge) emitOne(f *feedOut, r *receiver, last uint64, primary bool) int {
 func (g *Edge) Control(task int, c core.Control, e *Effects) {
 	g.w.e = e
 	o := g.w.outs[g.graph.Tasks[task].Ins[0]]
-	o.control(&g.w.pool, c, nil)
+	o.control(&g.w.pool, c)
 	o.transmit(g.w.send)
 }
 
@@ -222,6 +222,10 @@ func (g *Edge) Control(task int, c core.Control, e *Effects) {
 func (g *Edge) Frame(b *core.Batch, e *Effects) {
 	g.w.e = e
 	if b.Channel < 0 || b.Channel >= len(g.w.ins) {
+		return
+	}
+	if b.Kind == core.KindOrder {
+		g.w.orderFrame(b)
 		return
 	}
 	if b.Kind != core.KindAck {
@@ -269,6 +273,9 @@ func (g *Edge) Drain(e *Effects) {
 }
 
 func (g *Edge) collect(s *sinkIn, b *core.Batch, off int, now int64) {
+	if b.Kind == core.KindControl && b.Control.Type == core.CtlBarrier {
+		s.barrier = b.Control.ID
+	}
 	if b.Kind == core.KindControl && b.Control.Type == core.CtlEnd {
 		s.ended = true
 		g.ended++
@@ -278,10 +285,7 @@ func (g *Edge) collect(s *sinkIn, b *core.Batch, off int, now int64) {
 		return
 	}
 	if s.transactional {
-		if off > 0 {
-			panic("edge: a transaction's batch was consumed in part")
-		}
-		s.pending = append(s.pending, b.Retain())
+		s.pending = append(s.pending, waiting{b.Retain(), off})
 		return
 	}
 	g.deliver(s, b, off, now)
@@ -300,19 +304,18 @@ func (g *Edge) Commit(checkpoint uint64) { g.commit(checkpoint, g.Clock()) }
 
 func (g *Edge) commit(checkpoint uint64, now int64) {
 	for _, s := range g.sinks {
-		s.in.trim(checkpoint)
 		upto := 0
-		for i, b := range s.pending {
-			if b.Kind == core.KindControl && b.Control.Type == core.CtlBarrier && b.Control.ID <= checkpoint {
+		for i, p := range s.pending {
+			if b := p.b; b.Kind == core.KindControl && b.Control.Type == core.CtlBarrier && b.Control.ID <= checkpoint {
 				upto = i + 1
 			}
 		}
 		if checkpoint == ^uint64(0) {
 			upto = len(s.pending)
 		}
-		for _, b := range s.pending[:upto] {
-			g.deliver(s, b, 0, now)
-			b.Release()
+		for _, p := range s.pending[:upto] {
+			g.deliver(s, p.b, p.skip, now)
+			p.b.Release()
 		}
 		s.pending = append(s.pending[:0], s.pending[upto:]...)
 	}
@@ -329,9 +332,9 @@ func (g *Edge) Ended() bool { return len(g.sinks) > 0 && g.ended == len(g.sinks)
 // Uncommitted returns how many outputs wait for a checkpoint.
 func (g *Edge) Uncommitted() (n uint64) {
 	for _, s := range g.sinks {
-		for _, b := range s.pending {
-			if b.Kind == core.KindRecords {
-				n += uint64(b.Count)
+		for _, p := range s.pending {
+			if p.b.Kind == core.KindRecords {
+				n += uint64(p.b.Count - p.skip)
 			}
 		}
 	}
@@ -413,4 +416,15 @@ func (g *Edge) FeedConsumed(split int) uint64 {
 		}
 	}
 	return 0
+}
+
+// SawBarrier says whether all outputs before the barrier of a checkpoint have arrived. A checkpoint must not complete
+// before: what is under way is in nobody's snapshot and would be lost with its sender.
+func (g *Edge) SawBarrier(checkpoint uint64) bool {
+	for _, s := range g.sinks {
+		if s.barrier < checkpoint {
+			return false
+		}
+	}
+	return true
 }

@@ -10,8 +10,6 @@ type In struct {
 	Epoch uint32
 	// Senders are the nodes of the sending task (primary first); acks go to all of them.
 	Senders []int
-	// HoldOrder keeps the sender's order log for its replacement.
-	HoldOrder bool
 
 	next     uint64 // the number that must come next
 	consumed uint64 // the last number consumed
@@ -23,9 +21,6 @@ type In struct {
 	blocked bool // waits for the other channels' barriers
 	barrier bool // its barrier of the pending checkpoint has come
 	ended   bool
-
-	order core.OrderLog
-	marks []mark // order position of the sender at each barrier
 
 	window                window
 	acked                 uint64 // consumed as last told to the sender
@@ -42,9 +37,6 @@ type waiting struct {
 	skip int
 }
 
-// mark ties a checkpoint to a position.
-type mark struct{ id, at uint64 }
-
 // NewIn returns the receiving end that expects number next.
 func NewIn(c core.Channel, epoch uint32, next uint64, senders []int, job *core.Job) *In {
 	in := &In{Channel: c, Epoch: epoch, next: next, consumed: next - 1, Senders: senders}
@@ -59,9 +51,6 @@ func (in *In) Next() uint64 { return in.next }
 // Consumed returns the number of the last consumed input.
 func (in *In) Consumed() uint64 { return in.consumed }
 
-// Order returns what is held of the sender's order log.
-func (in *In) Order() *core.OrderLog { return &in.order }
-
 // Queued returns how many inputs wait.
 func (in *In) Queued() uint64 { return in.queued }
 
@@ -75,12 +64,6 @@ func (in *In) Accept(b *core.Batch, bugSkipFence, bugSkipDedup bool) (resync boo
 	if b.Epoch > in.Epoch {
 		// The sender was redeployed and its announcement is still under way: it will be asked to send again.
 		in.Missing++
-		return false
-	}
-	if in.HoldOrder && len(b.Order) > 0 {
-		in.holdOrder(b)
-	}
-	if b.Kind == core.KindOrder {
 		return false
 	}
 	if b.First > in.next {
@@ -101,41 +84,9 @@ func (in *In) Accept(b *core.Batch, bugSkipFence, bugSkipDedup bool) (resync boo
 		in.Dups++
 		skip = int(in.next - b.First)
 	}
-	if b.Kind == core.KindControl && b.Control.Type == core.CtlBarrier {
-		in.marks = append(in.marks, mark{b.Control.ID, b.OrderAfter + orderLen(b.Order)})
-	}
 	in.next, in.gap = b.Last()+1, false
 	in.push(b.Retain(), skip)
 	return false
-}
-
-// maxOrderRuns bounds what is held of a sender's order log. The standby is milliseconds behind, so the newest part is
-// what its promotion needs; if it ever needs more, the promotion fails with a gap and the job rolls back instead.
-const maxOrderRuns = 64 << 10
-
-// holdOrder keeps the newest connected part of the sender's order.
-func (in *In) holdOrder(b *core.Batch) {
-	if err := in.order.Merge(b.OrderAfter, b.Order); err != nil {
-		in.order.Reset(b.OrderAfter)
-		if err := in.order.Merge(b.OrderAfter, b.Order); err != nil {
-			in.order.Reset(b.OrderAfter) // damaged: held from here on
-		}
-	}
-	if runs := in.order.Runs(); len(runs) > maxOrderRuns {
-		var n uint64
-		for _, r := range runs[:maxOrderRuns/2] {
-			n += r.N
-		}
-		in.order.Trim(in.order.From() + n)
-	}
-}
-
-func orderLen(enc []byte) uint64 {
-	var l core.OrderLog
-	if err := l.Merge(0, enc); err != nil {
-		return 0
-	}
-	return l.To()
 }
 
 func (in *In) push(b *core.Batch, skip int) {
@@ -184,16 +135,6 @@ func (in *In) close() {
 	for b, _ := in.peek(); b != nil; b, _ = in.peek() {
 		in.take(b.Count - in.off)
 	}
-}
-
-// trim forgets the sender's order up to its barrier of a complete checkpoint.
-func (in *In) trim(checkpoint uint64) {
-	k := 0
-	for k < len(in.marks) && in.marks[k].id <= checkpoint {
-		in.order.Trim(in.marks[k].at)
-		k++
-	}
-	in.marks = append(in.marks[:0], in.marks[k:]...)
 }
 
 // ack returns what to tell the sender, and whether it is worth a frame now: a quarter of the window was consumed, or

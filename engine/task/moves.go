@@ -220,6 +220,7 @@ func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 	if h.records.Len() > 0 && !t.w.graph.Job.Bug("drop-moving-buffer") {
 		m.ready = append(m.ready, h)
 	}
+	t.end()
 	m.finish(t, r)
 }
 
@@ -276,6 +277,7 @@ func (m *moves) drain(t *Task, nowNS int64, e *Effects) int {
 	t.apply(&cols)
 	if h.off += n; h.off == h.records.Len() {
 		m.ready = append(m.ready[:0], m.ready[1:]...)
+		t.end()
 	}
 	return n
 }

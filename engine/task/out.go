@@ -20,10 +20,12 @@ type Out struct {
 	logBytes  int
 	receivers []receiver
 	safe      uint64 // numbers up to it need not be kept
-	sentOrder uint64 // order position that the sent batches carry
 	marks     []mark // number of each barrier
 	cut       int    // largest batch the receiver wants
 }
+
+// mark ties a checkpoint to a number.
+type mark struct{ id, at uint64 }
 
 // receiver is one place that a channel is sent to.
 type receiver struct {
@@ -79,8 +81,8 @@ func (o *Out) batch(p *core.Pool) *core.Batch {
 }
 
 // control seals the open batch and appends a control input.
-func (o *Out) control(p *core.Pool, c core.Control, order *core.OrderLog) {
-	o.seal(order)
+func (o *Out) control(p *core.Pool, c core.Control) {
+	o.seal()
 	b := o.batch(p)
 	b.Kind = core.KindControl
 	b.Control.Type, b.Control.ID = c.Type, c.ID
@@ -88,11 +90,11 @@ func (o *Out) control(p *core.Pool, c core.Control, order *core.OrderLog) {
 	if c.Type == core.CtlBarrier {
 		o.marks = append(o.marks, mark{c.ID, o.next})
 	}
-	o.seal(order)
+	o.seal()
 }
 
 // seal numbers the open batch and appends it to the log.
-func (o *Out) seal(order *core.OrderLog) {
+func (o *Out) seal() {
 	b := o.open
 	if b == nil || (b.Kind == core.KindRecords && b.Len() == 0) {
 		return
@@ -103,11 +105,6 @@ func (o *Out) seal(order *core.OrderLog) {
 		b.Count = b.Len()
 	}
 	o.next += uint64(b.Count)
-	if order != nil {
-		b.OrderAfter = max(o.sentOrder, order.From())
-		b.Order = order.AppendSince(b.Order[:0], b.OrderAfter)
-		o.sentOrder = order.To()
-	}
 	if b.Last() <= o.safe { // replayed output that is safe already
 		b.Release()
 		return
@@ -174,16 +171,11 @@ func (o *Out) find(n uint64) int {
 // acknowledge takes an ack of the receiver and trims the log. It says whether the receiver misses inputs that the log no longer
 // holds, which must not happen while it is trimmed only by what is safe.
 func (o *Out) acknowledge(a core.Ack) (lost bool) {
-	if o.Held {
-		o.safe = max(o.safe, a.Next-1)
-		o.trim()
-		return false
-	}
 	least := ^uint64(0)
 	for i := range o.receivers {
 		r := &o.receivers[i]
 		if r.node == a.From {
-			if a.Resync || !r.synced {
+			if a.Resync || !r.synced || o.Held {
 				r.cursor, r.synced = a.Next, true
 			}
 			r.consumed, r.limit = max(r.consumed, a.Consumed), max(r.limit, a.Limit)
@@ -192,13 +184,19 @@ func (o *Out) acknowledge(a core.Ack) (lost bool) {
 			}
 			lost = a.Next <= o.safe
 		}
+		if o.Held { // what has arrived from the primary is in the receiver's hands
+			r.consumed = max(r.consumed, r.cursor-1)
+		}
 		least = min(least, r.consumed)
 	}
 	if !o.Keep && len(o.receivers) > 0 && least != ^uint64(0) {
-		o.safe = max(o.safe, min(least, o.next-1))
+		if !o.Held {
+			least = min(least, o.next-1)
+		}
+		o.safe = max(o.safe, least)
 	}
 	o.trim()
-	return lost
+	return lost && !o.Held
 }
 
 // stable trims a kept log up to the barrier of a complete checkpoint.
@@ -248,7 +246,6 @@ func (o *Out) takeOver(next uint64) {
 		r.synced = false
 		if i == 0 && next > 0 {
 			r.cursor, r.synced, r.consumed, r.limit = next, true, next-1, next+firstWindowRecords
-			o.safe = max(o.safe, min(next-1, o.next-1))
 		}
 	}
 	for _, b := range o.log[o.head:] {

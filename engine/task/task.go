@@ -36,8 +36,8 @@ type Task struct {
 
 	order    core.OrderLog
 	logOrder bool
-	toOrder  uint64 // order position that the standby has been sent
-	hasOrder uint64 // order position that the standby has said it has
+	toOrder  []uint64 // by node: order position that it has been sent
+	hasOrder uint64   // order position that the standby has said it has
 	replay   []core.Run
 	follow   core.OrderLog // the primary's order, at a standby
 	running  bool
@@ -49,6 +49,7 @@ type Task struct {
 	aligned    bool   // its snapshot is taken
 	rr         int
 	chunkTurn  bool
+	ending     bool // every input has ended
 	moves      moves
 
 	busyUntilNS int64
@@ -79,7 +80,6 @@ func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
 			next = max(d.FeedNext, 1)
 		}
 		in := NewIn(c, w.senderEpoch(c), next, w.senders(c), &w.graph.Job)
-		in.HoldOrder = c.From >= 0 && w.graph.Job.Operators[w.graph.Tasks[c.From].Operator].Recovery == "active"
 		if spec.Service.Mode == core.ServiceTimed {
 			in.window.low = 16
 		}
@@ -339,20 +339,12 @@ func (t *Task) emit(o *Out, out *core.Columns, i int) {
 const maxPayloadBytes = 256 << 10
 
 func (t *Task) seal(o *Out) {
-	if t.logOrder {
-		o.seal(&t.order)
-	} else {
-		o.seal(nil)
-	}
+	o.seal()
 	t.w.dirty(o)
 }
 
 func (t *Task) sendControl(o *Out, c core.Control) {
-	var order *core.OrderLog
-	if t.logOrder {
-		order = &t.order
-	}
-	o.control(&t.w.pool, c, order)
+	o.control(&t.w.pool, c)
 	t.w.dirty(o)
 }
 
@@ -394,7 +386,16 @@ func (t *Task) onEnd(i int, c core.Control) {
 			return
 		}
 	}
-	t.broadcast(core.Control{Type: core.CtlEnd, ID: c.ID})
+	t.ending = true
+	t.end()
+}
+
+// end passes the end of the stream on, behind all records that still wait for their state.
+func (t *Task) end() {
+	if t.ending && t.moves.holding == 0 && !t.moves.hasReady() {
+		t.ending = false
+		t.broadcast(core.Control{Type: core.CtlEnd})
+	}
 }
 
 // onRoute applies a route change to the links to its operator. The marker behind the last record routed by the old

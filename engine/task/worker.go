@@ -21,9 +21,10 @@ type Worker struct {
 	graph  *core.Graph
 	epoch  uint32
 	places []core.Place
-	tasks  []*Task // by task id; nil: not here
-	local  []*Task // in the order of their ids
-	ins    []*In   // by channel id; nil: not here
+	tasks  []*Task          // by task id; nil: not here
+	local  []*Task          // in the order of their ids
+	holds  []*core.OrderLog // by task id: what is known here of the order of tasks elsewhere
+	ins    []*In            // by channel id; nil: not here
 	outs   []*Out
 	dirtyO []*Out
 	pool   core.Pool
@@ -112,11 +113,6 @@ func (w *Worker) Message(m *core.Msg, e *Effects) {
 	case core.MsgPromote:
 		w.promote(m)
 	case core.MsgCheckpointDone:
-		for _, in := range w.ins {
-			if in != nil {
-				in.trim(m.ID)
-			}
-		}
 		for _, o := range w.outs {
 			if o != nil {
 				o.stable(m.ID)
@@ -136,7 +132,7 @@ func (w *Worker) deploy(m *core.Msg) error {
 	}
 	w.clear()
 	w.graph, w.epoch, w.places = graph, m.Epoch, m.Places
-	w.tasks = make([]*Task, len(graph.Tasks))
+	w.tasks, w.holds = make([]*Task, len(graph.Tasks)), make([]*core.OrderLog, len(graph.Tasks))
 	w.ins, w.outs = make([]*In, len(graph.Channels)), make([]*Out, len(graph.Channels))
 	loading := 0
 	for _, d := range m.Tasks {
@@ -243,9 +239,7 @@ func (w *Worker) ConnDown(node int, e *Effects) {
 			o.Disconnected(node)
 		}
 	}
-	for _, t := range w.local {
-		t.toOrder = t.hasOrder
-	}
+	w.orderLost(node)
 }
 
 func contains(s []int, n int) bool {
@@ -282,20 +276,14 @@ func (w *Worker) topology(places []core.Place) {
 func (w *Worker) fence(m *core.Msg) {
 	reply := core.Msg{Type: core.MsgFenced, Task: m.Task, Epoch: m.Epoch, Received: map[int]uint64{}}
 	if w.graph != nil && m.Task < len(w.tasks) {
-		var best *core.OrderLog
 		for _, id := range w.graph.Tasks[m.Task].Outs {
-			in := w.ins[id]
-			if in == nil {
-				continue
-			}
-			in.Epoch = max(in.Epoch, m.Epoch)
-			reply.Received[id] = in.next
-			if best == nil || in.order.To() > best.To() {
-				best = &in.order
+			if in := w.ins[id]; in != nil {
+				in.Epoch = max(in.Epoch, m.Epoch)
+				reply.Received[id] = in.next
 			}
 		}
-		if best != nil {
-			reply.OrderAfter, reply.Order = best.From(), best.AppendSince(nil, best.From())
+		if held := w.holds[m.Task]; held != nil {
+			reply.OrderAfter, reply.Order = held.From(), held.AppendSince(nil, held.From())
 		}
 	}
 	w.say(reply)
@@ -324,7 +312,7 @@ func (w *Worker) promote(m *core.Msg) {
 	if last := t.moves.lastDone; last != nil {
 		w.say(*last) // the old primary may have died before it said so
 	}
-	t.toOrder, t.hasOrder = t.order.To(), t.order.To()
+	t.toOrder, t.hasOrder = nil, t.order.To()
 	for _, o := range t.outs {
 		o.Held, o.Epoch = false, m.Epoch
 		o.takeOver(m.Received[o.Channel.ID])
@@ -362,32 +350,6 @@ func (w *Worker) Frame(b *core.Batch, e *Effects) {
 func (w *Worker) accept(in *In, b *core.Batch) {
 	if in.Accept(b, w.graph.Job.Bug("skip-fence"), w.graph.Job.Bug("skip-dedup")) {
 		w.sendAck(in, true, true)
-	}
-}
-
-// orderFrame takes a part of an order log: from a primary for its standby here (by the task's control channel), from a
-// standby that says what it has, or from a sender whose channel was idle.
-func (w *Worker) orderFrame(b *core.Batch) {
-	c := w.graph.Channels[b.Channel]
-	if c.Kind != core.ChanControl {
-		if in := w.ins[b.Channel]; in != nil {
-			w.accept(in, b)
-		}
-		return
-	}
-	t := w.tasks[c.To]
-	if t == nil || b.Epoch != t.Epoch {
-		return
-	}
-	if t.Role == core.RolePrimary {
-		t.hasOrder = max(t.hasOrder, b.OrderAfter)
-		if b.Ack.Resync {
-			t.toOrder = t.hasOrder
-		}
-		return
-	}
-	if err := t.follow.Merge(b.OrderAfter, b.Order); err != nil {
-		w.sendOrderHave(t)
 	}
 }
 
@@ -449,11 +411,7 @@ func (w *Worker) flush(nowNS int64, e *Effects) {
 		o.transmit(w.send)
 	}
 	w.dirtyO = w.dirtyO[:0]
-	for _, t := range w.local {
-		if t.logOrder && t.Role == core.RolePrimary {
-			w.sendOrder(t)
-		}
-	}
+	w.orderToStandbys()
 	for _, t := range w.local {
 		for _, in := range t.ins {
 			if in.consumed > in.acked {
@@ -471,6 +429,7 @@ func (w *Worker) send(node int, b *core.Batch) {
 		}
 		return
 	}
+	w.orderTo(node)
 	w.e.Sends = append(w.e.Sends, Send{node, b.Retain()})
 }
 
@@ -509,36 +468,6 @@ func (w *Worker) sendAckNow(in *In, nowNS int64, resync, force bool) {
 	}
 }
 
-// sendOrder sends the standby what the task consumed since the last time, and trims the log.
-func (w *Worker) sendOrder(t *Task) {
-	p, _ := w.place(t.info.ID)
-	if p.Standby < 0 {
-		t.toOrder, t.hasOrder = t.order.To(), t.order.To()
-	} else if t.order.To() > t.toOrder {
-		t.toOrder = max(t.toOrder, t.order.From())
-		b := w.pool.Get()
-		b.Kind, b.Channel, b.Epoch, b.OrderAfter = core.KindOrder, t.info.Ins[0], t.Epoch, t.toOrder
-		b.Order = t.order.AppendSince(b.Order[:0], t.toOrder)
-		w.e.Sends = append(w.e.Sends, Send{p.Standby, b})
-		t.toOrder = t.order.To()
-	}
-	least := t.hasOrder
-	for _, o := range t.outs {
-		if o.Channel.Kind != core.ChanPeer {
-			least = min(least, o.sentOrder)
-		}
-	}
-	t.order.Trim(min(least, t.order.To()))
-}
-
-// sendOrderHave tells the primary how much of its order the standby has.
-func (w *Worker) sendOrderHave(t *Task) {
-	p, _ := w.place(t.info.ID)
-	b := w.pool.Get()
-	b.Kind, b.Channel, b.Epoch, b.OrderAfter = core.KindOrder, t.info.Ins[0], t.Epoch, t.follow.To()
-	w.e.Sends = append(w.e.Sends, Send{p.Node, b})
-}
-
 const (
 	loadTicks   = 4  // ticks between two reports of loads by key group
 	resyncTicks = 20 // ticks between two acks of a channel that has nothing new, in case one was lost
@@ -559,34 +488,9 @@ func (w *Worker) Tick(e *Effects) {
 		}
 		if t.Role == core.RoleStandby {
 			w.sendOrderHave(t)
-		} else if t.logOrder {
-			w.idleOrder(t)
 		}
 	}
 	w.say(m)
-}
-
-// idleOrder sends the order log on channels that had nothing to carry it, so that it can be trimmed.
-func (w *Worker) idleOrder(t *Task) {
-	for _, o := range t.outs {
-		if o.Channel.Kind == core.ChanPeer || o.sentOrder >= t.order.To() {
-			continue
-		}
-		after := max(o.sentOrder, t.order.From())
-		for _, r := range o.receivers {
-			b := w.pool.Get()
-			b.Kind, b.Channel, b.Epoch, b.OrderAfter = core.KindOrder, o.Channel.ID, o.Epoch, after
-			b.Order = t.order.AppendSince(b.Order[:0], after)
-			if r.node == w.Node {
-				if in := w.ins[o.Channel.ID]; in != nil {
-					w.inbox = append(w.inbox, arrival{b, in})
-				}
-				continue
-			}
-			w.e.Sends = append(w.e.Sends, Send{r.node, b})
-		}
-		o.sentOrder = t.order.To()
-	}
 }
 
 func (t *Task) meters(loads bool) core.Meters {

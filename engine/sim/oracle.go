@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/recovery"
+	"github.com/weir-bench/weir/engine/task"
+)
+
+// Answers counts how the outputs of a keyed count differ from the right ones: for each key 1, 2, … n, each once.
+type Answers struct {
+	Expected, Lost, Duplicated, Wrong, Reordered uint64
+}
+
+// oracle checks outputs against answers computed from the feed alone.
+type oracle struct {
+	expected map[uint64]uint64
+	seen     map[uint64][]uint32 // by key: how often each count came
+	last     map[[2]uint64]lastSeen
+	a        Answers
+	foreign  uint64
+}
+
+type lastSeen struct {
+	count int64
+	epoch uint32
+}
+
+func newOracle(p plan) *oracle {
+	o := &oracle{expected: map[uint64]uint64{}, seen: map[uint64][]uint32{}, last: map[[2]uint64]lastSeen{}}
+	var c core.Columns
+	p.feed.Fill(&c, 0, 1, 0, int(p.records))
+	for _, k := range c.Keys {
+		o.expected[k]++
+	}
+	return o
+}
+
+func (o *oracle) collect(out task.Output) {
+	for i, k := range out.Columns.Keys {
+		v := out.Columns.Vals[i]
+		n, ok := o.expected[k]
+		if !ok || v < 1 || uint64(v) > n {
+			o.a.Wrong++
+			continue
+		}
+		if o.seen[k] == nil {
+			o.seen[k] = make([]uint32, n+1)
+		}
+		o.seen[k][v]++
+		// Order is promised within a channel and an epoch; between two sinks there is none.
+		at := [2]uint64{uint64(out.Channel), k}
+		if l := o.last[at]; l.epoch == out.Epoch && v < l.count {
+			o.a.Reordered++
+		}
+		o.last[at] = lastSeen{v, out.Epoch}
+	}
+}
+
+func (o *oracle) answers() Answers {
+	a := o.a
+	a.Expected, a.Lost, a.Duplicated = 0, 0, 0
+	for k, n := range o.expected { // sums: the order does not matter
+		a.Expected += n
+		seen := o.seen[k]
+		for v := uint64(1); v <= n; v++ {
+			switch {
+			case seen == nil || seen[v] == 0:
+				a.Lost++
+			case seen[v] > 1:
+				a.Duplicated += uint64(seen[v] - 1)
+			}
+		}
+	}
+	return a
+}
+
+// judge says how the answers break the promise, or nothing.
+func (o *oracle) judge(p recovery.Promise) string {
+	a := o.answers()
+	bad := a.Wrong > 0 || a.Reordered > 0
+	if p != recovery.Gap {
+		bad = bad || a.Lost > 0
+	}
+	if p == recovery.Precise {
+		bad = bad || a.Duplicated > 0
+	}
+	if !bad {
+		return ""
+	}
+	return fmt.Sprintf("safety: promise %s broken: %d expected, %d lost, %d duplicated, %d wrong, %d reordered",
+		p, a.Expected, a.Lost, a.Duplicated, a.Wrong, a.Reordered)
+}

@@ -1,0 +1,286 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weir-bench/weir/engine/coord"
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/migration"
+	"github.com/weir-bench/weir/engine/recovery"
+	"github.com/weir-bench/weir/engine/task"
+)
+
+// Config is one trial: a bounded run of source → forward → count → sink (or a variant of it) under faults.
+type Config struct {
+	Seed uint64
+	// Recovery is the strategy of all operators; empty: drawn from the seed.
+	Recovery string
+	// Migration is the strategy of the migrations under way; empty: drawn; "none": no migrations.
+	Migration string
+	// Transactional is the kind of sink; nil: drawn.
+	Transactional *bool
+	// Faults is how many faults are injected; negative: drawn.
+	Faults int
+	// Kinds restricts the faults to these names; empty: all.
+	Kinds []string
+	// Records is the number of records in all; 0: drawn.
+	Records uint64
+	// Bugs are planted bugs.
+	Bugs []string
+}
+
+// Result is what a trial gave.
+type Result struct {
+	Seed          uint64
+	Hash          uint64
+	Recovery      string
+	Migration     string
+	Transactional bool
+	Faults        []string
+	Migrations    int
+	Promise       recovery.Promise
+	Answers       Answers
+	// Violation is empty when every promise was kept.
+	Violation string
+	// SimulatedNS is when the job ended, in simulated time.
+	SimulatedNS int64
+	Traces      []coord.Trace
+}
+
+// The bounds of a trial, in simulated time.
+const (
+	faultPhaseNS = 600 * ms
+	deadlineNS   = 30_000 * ms
+)
+
+type feed struct {
+	keys uint64
+	seed uint64
+}
+
+func (f feed) Fill(dst *core.Columns, split, splits int, from uint64, n int) {
+	for j := from; j < from+uint64(n); j++ {
+		i := j*uint64(splits) + uint64(split)
+		dst.Keys = append(dst.Keys, core.Mix64(core.Mix64(i^f.seed)%f.keys+1))
+		dst.Times = append(dst.Times, int64(i)*100_000)
+	}
+}
+
+// plan is what a seed decides before anything happens.
+type plan struct {
+	job       core.Job
+	splits    int
+	records   uint64
+	migration string
+	promise   recovery.Promise
+	feed      feed
+	faults    int
+	kinds     []string
+}
+
+func pick[T any](r *rand.Rand, s ...T) T { return s[r.IntN(len(s))] }
+
+func newPlan(c Config) plan {
+	r := rand.New(rand.NewPCG(c.Seed, 1))
+	p := plan{splits: 1 + r.IntN(2), records: 500 + r.Uint64N(1500), faults: r.IntN(4), kinds: c.Kinds}
+	strategy := c.Recovery
+	if strategy == "" {
+		strategy = pick(r, "checkpoint", "active", "none")
+	}
+	transactional := r.IntN(2) == 0 && strategy != "none"
+	if c.Transactional != nil {
+		transactional = *c.Transactional
+	}
+	p.migration = c.Migration
+	if p.migration == "" {
+		p.migration = pick(r, "none", "async-rounds", "stop-restart", "all-at-once")
+	}
+	if c.Faults >= 0 {
+		p.faults = c.Faults
+	}
+	if c.Records > 0 {
+		p.records = c.Records
+	}
+	p.feed = feed{keys: 5 + r.Uint64N(60), seed: c.Seed}
+	workers := 2 + r.IntN(2)
+	groups := uint32(8 + r.IntN(24))
+	job := core.Job{ID: "sim", Seed: c.Seed, Workers: workers, Bugs: c.Bugs,
+		Heartbeat: 20 * time.Millisecond, Lease: 100 * time.Millisecond,
+		WindowRecords: pick(r, 64, 512, 4096), ChunkBytes: pick(r, 64, 512, 4096)}
+	strat, err := recovery.Lookup(strategy)
+	if err != nil {
+		panic(err)
+	}
+	if strat.Checkpoints || transactional || r.IntN(2) == 0 && strategy != "none" {
+		job.Checkpoint = pick(r, 30*time.Millisecond, 80*time.Millisecond)
+		job.CheckpointTimeout = 300 * time.Millisecond
+	}
+	op := func(name, kind string, par int, inputs ...string) core.OperatorSpec {
+		return core.OperatorSpec{Name: name, Kind: kind, Parallelism: par, Inputs: inputs, Recovery: strategy}
+	}
+	count := op("count", "count", 2+r.IntN(2), "map")
+	count.Groups, count.ValueBytes = groups, pick(r, 8, 24)
+	if r.IntN(3) == 0 {
+		count.Service = core.Service{Mode: core.ServiceTimed, Distribution: pick(r, "constant", "exponential", "lognormal"), Mean: 50 * time.Microsecond, Sigma: 1}
+	}
+	sink := op("out", "sink", count.Parallelism, "count")
+	sink.Transactional = transactional
+	job.Operators = []core.OperatorSpec{op("in", "source", p.splits), op("map", "forward", 1+r.IntN(2), "in"), count, sink}
+	p.job = job
+	p.promise = strat.Eager
+	if transactional {
+		p.promise = strat.Transactional
+	}
+	return p
+}
+
+// Run runs one trial.
+func Run(c Config) Result {
+	p := newPlan(c)
+	w := newWorld(c.Seed)
+	res := Result{Seed: c.Seed, Recovery: p.job.Operators[0].Recovery, Migration: p.migration,
+		Transactional: p.job.Operators[3].Transactional, Promise: p.promise}
+	oracle := newOracle(p)
+	clock := func() int64 { return w.nowNS }
+	w.edge = task.NewEdge(clock, p.feed, oracle.collect)
+	for s := 0; s < p.splits; s++ {
+		w.edge.Bound(s, (p.records+uint64(p.splits-1-s))/uint64(p.splits))
+	}
+	var err error
+	if w.coord, err = coord.New(p.job, w.edge, w.rng.IntN(2), clock); err != nil {
+		panic(err)
+	}
+	w.harness(w.coord.Begin)
+	w.emitLoop(p)
+	w.tickLoop()
+	w.planFaults(p, &res)
+	w.planMigrations(p, &res)
+	err = w.run(deadlineNS, func() bool { return w.edge.Ended() })
+	res.Hash, res.SimulatedNS, res.Traces = w.hash, w.nowNS, w.Traces
+	res.Answers = oracle.answers()
+	res.Violation = oracle.judge(p.promise)
+	switch {
+	case err != nil:
+		res.Violation = "liveness: " + err.Error()
+	case !w.edge.Ended():
+		res.Violation = fmt.Sprintf("liveness: not finished after %v of simulated time; %s", time.Duration(deadlineNS), w.stuck())
+	}
+	return res
+}
+
+// stuck describes where a job that does not finish stands.
+func (w *World) stuck() string {
+	s := fmt.Sprintf("running %v, migrating %v, epoch %d", w.coord.Running(), w.coord.Migrating(), w.coord.Epoch())
+	for _, m := range w.coord.Meters() {
+		s += fmt.Sprintf("; %s consumed %d queued %d", w.coord.Graph().TaskName(m.Task), m.Consumed, m.Queued)
+	}
+	return s
+}
+
+func (w *World) emitLoop(p plan) {
+	w.harness(func(e *coord.Effects) {
+		if w.edge.Splits() == 0 {
+			return
+		}
+		due := make([]uint64, w.edge.Splits())
+		for s := range due {
+			// About 10,000 records a second in all, from the start of the run on.
+			due[s] = uint64(w.nowNS/100_000) / uint64(len(due))
+		}
+		w.edge.Emit(due, 1<<20, &e.Edge)
+	})
+	w.after(emitNS, func() { w.emitLoop(p) })
+}
+
+func (w *World) tickLoop() {
+	w.harness(w.coord.Tick)
+	w.after(tickNS, w.tickLoop)
+}
+
+// faultKinds are the faults that a trial draws from.
+func faultKinds() []string {
+	return []string{"crash", "crash", "freeze", "partition", "cut-off", "disk-full", "damage", "blip"}
+}
+
+func (w *World) planFaults(p plan, res *Result) {
+	kinds := faultKinds()
+	if len(p.kinds) > 0 {
+		kinds = p.kinds
+	}
+	for i := 0; i < p.faults; i++ {
+		kind := kinds[w.rng.IntN(len(kinds))]
+		at := 40*ms + w.rng.Int64N(faultPhaseNS)
+		w.at(at, func() {
+			res.Faults = append(res.Faults, fmt.Sprintf("%s@%dms", kind, w.nowNS/ms))
+			w.fault(kind)
+		})
+	}
+	w.at(faultPhaseNS+50*ms, w.disk.Heal)
+}
+
+func (w *World) fault(kind string) {
+	node := w.coord.NodeOfSlot(w.rng.IntN(w.coord.Graph().Job.Workers))
+	other := w.coord.NodeOfSlot(w.rng.IntN(w.coord.Graph().Job.Workers))
+	if node <= 0 || w.workers[node] == nil {
+		return
+	}
+	switch kind {
+	case "crash":
+		w.crash(node)
+	case "freeze":
+		w.freeze(node, 20*ms+w.rng.Int64N(300*ms))
+	case "partition":
+		if other > 0 && other != node {
+			w.partition(node, other, 10*ms+w.rng.Int64N(200*ms))
+		}
+	case "cut-off":
+		w.partition(node, task.Harness, 10*ms+w.rng.Int64N(200*ms))
+	case "blip":
+		if other > 0 && other != node {
+			w.breakLink(node, other)
+		}
+	case "disk-full":
+		w.fillDisk(w.rng.Int64N(2000), w.rng.Int64N(200*ms))
+	case "damage":
+		w.damageNewest()
+	}
+}
+
+func (w *World) planMigrations(p plan, res *Result) {
+	if p.migration == "none" {
+		return
+	}
+	strat, err := migration.Lookup(p.migration)
+	if err != nil {
+		panic(err)
+	}
+	for i := 0; i < 1+w.rng.IntN(3); i++ {
+		w.at(30*ms+w.rng.Int64N(faultPhaseNS), func() {
+			w.harness(func(e *coord.Effects) {
+				if w.migrate(strat, e) {
+					res.Migrations++
+				}
+			})
+		})
+	}
+}
+
+// migrate moves a random part of the count's key groups.
+func (w *World) migrate(s migration.Strategy, e *coord.Effects) bool {
+	const op = 2
+	routes := w.coord.Routes(op)
+	tasks := w.coord.Graph().Job.Operators[op].Parallelism
+	var moves []core.Move
+	for g, from := range routes.Task {
+		if to := w.rng.IntN(tasks); to != int(from) && w.rng.IntN(2) == 0 {
+			moves = append(moves, core.Move{Group: uint32(g), From: int(from), To: to})
+		}
+	}
+	if len(moves) == 0 {
+		return false
+	}
+	r := migration.Request{Operator: op, Moves: moves, Rounds: 1 + w.rng.IntN(len(moves))}
+	return w.coord.Migrate(r, s, e) == nil
+}
