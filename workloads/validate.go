@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -76,6 +77,30 @@ func (c *checker) span(field string, d time.Duration, low time.Duration, want st
 	if d < low {
 		c.add(field, want, "is %v", d)
 	}
+}
+
+// choice checks the kind of a section, of which v is the struct, and that no field
+// is set that this kind does not use. The first choice is the default. It tells
+// whether the kind is known.
+func (c *checker) choice(prefix, kindField, kind string, v any, choices []Choice) bool {
+	if !c.oneOf(prefix+kindField, kind, names(choices)...) {
+		return false
+	}
+	at := max(0, slices.IndexFunc(choices, func(x Choice) bool { return x.Name == kind }))
+	used := strings.Fields(choices[at].Fields)
+	section := reflect.ValueOf(v)
+	for i := range section.NumField() {
+		name := section.Type().Field(i).Tag.Get("yaml")
+		if name == kindField || slices.Contains(used, name) || section.Field(i).IsZero() {
+			continue
+		}
+		want := "no such field"
+		if len(used) > 0 {
+			want = "only " + strings.Join(used, ", ")
+		}
+		c.add(prefix+name, fmt.Sprintf("%s with %s %s", want, kindField, choices[at].Name), "is set, but not used")
+	}
+	return true
 }
 
 // oneOf checks a name; empty counts as a default and is fine.
@@ -183,7 +208,7 @@ func (c *checker) changes(s *Spec) {
 		if ch.Kind == "" {
 			c.add(at+"kind", "step, drift, swap, flash or grow", "is missing")
 		}
-		if !c.oneOf(at+"kind", ch.Kind, names(ChangeKinds())...) {
+		if !c.choice(at, "kind", ch.Kind, *ch, ChangeKinds()) {
 			continue
 		}
 		if generator(s.Kind) {
@@ -244,7 +269,7 @@ func (c *checker) rate(s *Spec) {
 
 func (c *checker) arrivals(s *Spec) {
 	a := &s.Arrivals
-	if !c.oneOf("arrivals.kind", a.Kind, names(ArrivalKinds())...) {
+	if !c.choice("arrivals.", "kind", a.Kind, *a, ArrivalKinds()) {
 		return
 	}
 	c.oneOf("arrivals.spacing", a.Spacing, "even", "poisson")
@@ -293,7 +318,7 @@ func (c *checker) someRate(sum float64, field string) {
 }
 
 func (c *checker) catchUp(u *CatchUp) {
-	c.oneOf("catchUp.policy", u.Policy, CatchUpBurst, CatchUpLimit, CatchUpSkip)
+	c.choice("catchUp.", "policy", u.Policy, *u, catchUpPolicies())
 	switch u.Policy {
 	case CatchUpLimit:
 		c.number("catchUp.factor", u.Factor, 1, 1e6, "a factor of at least 1")
@@ -303,7 +328,7 @@ func (c *checker) catchUp(u *CatchUp) {
 }
 
 func (c *checker) value(v *Value) {
-	c.oneOf("value.kind", v.Kind, "none", "one", "index", "uniform", "flag")
+	c.choice("value.", "kind", v.Kind, *v, valueKinds())
 	switch v.Kind {
 	case "uniform":
 		c.count("value.max", v.Max, 1, "at least 1")
@@ -313,7 +338,7 @@ func (c *checker) value(v *Value) {
 }
 
 func (c *checker) measure(field string, m *Measure, highest float64) {
-	if !c.oneOf(field+".kind", m.Kind, "none", "constant", "uniform", "exponential", "lognormal", "pareto", "gev") {
+	if !c.choice(field+".", "kind", m.Kind, *m, measureKinds()) {
 		return
 	}
 	c.oneOf(field+".by", m.By, "independent", "load", "inverse")
@@ -360,8 +385,11 @@ func (c *checker) fixedColumns(s *Spec) {
 func (c *checker) replay(s *Spec) {
 	keysFrom, timesFrom := s.Kind == KindReplay, s.Arrivals.Kind == ArriveReplay
 	ownTimes := s.Arrivals.Replay.Path != ""
-	if ownTimes && !timesFrom {
-		c.add("arrivals.replay.path", "arrivals: {kind: replay}", "is set, but the arrivals are not replayed")
+	if keysFrom && s.Replay.Value != "" && s.Value.Kind != "" {
+		c.add("value.kind", "no value, or no replay.value", "is %q, but the values are replayed", s.Value.Kind)
+	}
+	if keysFrom && s.Replay.Size != "" && s.Payload.Kind != "" {
+		c.add("payload.kind", "no payload, or no replay.size", "is %q, but the sizes are replayed", s.Payload.Kind)
 	}
 	if ownTimes && timesFrom {
 		c.trace("arrivals.replay", &s.Arrivals.Replay, false, true)

@@ -71,9 +71,20 @@ func badSpecs() map[string]badSpec {
 		},
 		"rate of a replay":    {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Kind: ArriveReplay, Replay: Replay{Path: "x.trc"}}}, []string{"rate"}},
 		"trace without times": {Spec{Keys: 5, Arrivals: Arrivals{Kind: ArriveReplay, Replay: Replay{Path: "x.csv"}}}, []string{"arrivals.replay.time"}},
-		"times not replayed":  {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Replay: Replay{Path: "x.csv"}}}, []string{"arrivals.replay.path"}},
-		"preset":              {Spec{Preset: "ycbs"}, []string{"preset"}},
-		"columns of nexmark":  {Spec{Kind: KindNEXMark, Rate: 1, Scramble: true, Value: Value{Kind: "one"}}, []string{"value.kind", "scramble"}},
+		"times not replayed":  {Spec{Keys: 5, Rate: 1, Arrivals: Arrivals{Replay: Replay{Path: "x.csv"}}}, []string{"arrivals.replay"}},
+		"fields that are not used": {
+			Spec{
+				Keys: 5, Rate: 1, Arrivals: Arrivals{Peak: f(2), Hurst: 0.7}, Value: Value{Max: 3}, State: Measure{Kind: "constant", Mean: 1, Sigma: 2},
+				Changes: []Change{{Kind: ChangeSwap, Every: time.Second, Share: 0.5}}, CatchUp: CatchUp{Factor: 2},
+			},
+			[]string{"changes[0].share", "arrivals.peak", "arrivals.hurst", "catchUp.factor", "value.max", "state.sigma"},
+		},
+		"replayed and made": {
+			Spec{Kind: KindReplay, Replay: Replay{Path: "x.trc", Key: "1", Value: "2", Size: "2"}, Value: Value{Kind: "one"}, Payload: Measure{Kind: "constant", Mean: 1}},
+			[]string{"value.kind", "payload.kind"},
+		},
+		"preset":             {Spec{Preset: "ycbs"}, []string{"preset"}},
+		"columns of nexmark": {Spec{Kind: KindNEXMark, Rate: 1, Scramble: true, Value: Value{Kind: "one"}}, []string{"value.kind", "scramble"}},
 	}
 }
 
