@@ -51,29 +51,47 @@ workload: {kind: book, rate: 50000}
 cells: [{name: a}]
 `
 
-// TestBadInput gives the command line and files what users give them. Each
-// message is compared as a whole: it is the product.
-func TestBadInput(t *testing.T) {
+// badInput is a command line and the message it should give; a * at the end
+// stands for more.
+type badInput struct{ args, want string }
+
+// refuse runs command lines in a folder of odd files. Each message is compared
+// as a whole: it is the product. Nothing may be started.
+func refuse(t *testing.T, cases []badInput) {
+	t.Helper()
 	inTempDir(t)
-	write := func(name, text string) {
+	for name, text := range map[string]string{"broken.yaml": broken, "empty.yaml": "# nothing\n", "file": ""} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("broken.yaml", broken)
-	write("empty.yaml", "# nothing\n")
-	write("file", "")
 	started := false
 	a := app{known: known, run: func(context.Context, RunOptions) (Outcome, error) { started = true; return Outcome{}, nil }}
-	see := func(cmd string) string { return "bench: see 'bench" + cmd + " --help'\n" }
+	for _, c := range cases {
+		t.Run(c.args, func(t *testing.T) {
+			got := bench(t, a, nil, "", strings.Fields(c.args)...)
+			want, open := strings.CutSuffix(c.want, "*")
+			if got.code != exitUsage || got.out != "" || got.err != want && !(open && strings.HasPrefix(got.err, want)) {
+				t.Errorf("code %d, out %q, err\n%s\nwant\n%s", got.code, got.out, got.err, c.want)
+			}
+		})
+	}
+	if started {
+		t.Error("something was started")
+	}
+	if _, err := os.Stat("runs"); err == nil {
+		t.Error("a run directory was made")
+	}
+}
+
+func see(cmd string) string { return "bench: see 'bench" + cmd + " --help'\n" }
+
+func TestBadSuites(t *testing.T) {
 	const brokenSays = `broken.yaml:2:1: duraton: unknown field; known: name, description, seed, repeat, order, deadline, runtime, job, workload, timing, checkpoint, detection, cells, objectives
 broken.yaml:4:12: job.workers: "two" is not a whole number; write a whole number without a unit, such as 3
 broken.yaml:6:30: workload.rate: "50000" has no unit; write 50000/s
 `
-	for _, c := range []struct {
-		args string
-		want string
-	}{
+	refuse(t, []badInput{
 		{"run", "bench: no suite given\n" + see(" run")},
 		{"run quikstart", "bench: unknown suite \"quikstart\"; did you mean quickstart?\n" + see(" run")},
 		{"run mine", "bench: unknown suite \"mine\"; suites: quickstart, smoke; a file of your own needs its path, such as ./mine.yaml\n" + see(" run")},
@@ -87,6 +105,11 @@ broken.yaml:6:30: workload.rate: "50000" has no unit; write 50000/s
 		{"run quickstart --set workload.rate=0/s", "--set workload.rate=0/s: workload.rate: a rate of 0 sends nothing; write a rate above 0, such as 50000/s\n"},
 		{"run quickstart --set job.workers=1", "quickstart.yaml:17:22: job.operators.words.placement[1]: there is no worker 2; write 1\nquickstart.yaml:40:16: cells.stop-restart.migration: there is one worker only*"},
 		{"run quickstart --set x", "--set x: not of the form PATH=VALUE; write for example --set workload.rate=20000/s\n"},
+	})
+}
+
+func TestBadCommandLines(t *testing.T) {
+	refuse(t, []badInput{
 		{"run quickstart --only (", "bench: --only \"(\" is not a regular expression: error parsing regexp: missing closing ): `(`\n" + see(" run")},
 		{"run quickstart --only zzz", "bench: quickstart.yaml: invalid suite: no cell matches \"zzz\"; known: stop-restart, async-rounds, checkpoint, active\n" + see(" run")},
 		{"run quickstart --repeat 0", "bench: --repeat is 0; use at least 1\n" + see(" run")},
@@ -119,21 +142,7 @@ broken.yaml:6:30: workload.rate: "50000" has no unit; write 50000/s
 		{"sim --seed 1 --seeds 5", "bench: --seed runs one seed; use it without --seeds and --first\n" + see(" sim")},
 		{"sim --migration zzz", "bench: --migration \"zzz\" is not known; use one of none, stop-restart, async-rounds*"},
 		{"version x", "bench: unexpected argument \"x\"\n" + see(" version")},
-	} {
-		t.Run(c.args, func(t *testing.T) {
-			got := bench(t, a, nil, "", strings.Fields(c.args)...)
-			want, open := strings.CutSuffix(c.want, "*")
-			if got.code != exitUsage || got.out != "" || got.err != want && !(open && strings.HasPrefix(got.err, want)) {
-				t.Errorf("code %d, out %q, err\n%s\nwant\n%s", got.code, got.out, got.err, c.want)
-			}
-		})
-	}
-	if started {
-		t.Error("something was started")
-	}
-	if _, err := os.Stat("runs"); err == nil {
-		t.Error("a run directory was made")
-	}
+	})
 }
 
 func TestExitCodes(t *testing.T) {

@@ -1,13 +1,16 @@
 package main
 
-import "github.com/weir-bench/weir/suites/spec"
+import (
+	"github.com/weir-bench/weir/suites/spec"
+	"github.com/weir-bench/weir/suites/spec/load"
+)
 
 // wire connects the commands to the parts of the program that do the work.
 func wire() app { return app{known: known} }
 
 // known lists what this build can run.
 func known() spec.Known {
-	return spec.Known{
+	return load.Fill(spec.Known{
 		Kinds: []spec.Kind{
 			{Name: "source", Role: spec.RoleSource}, {Name: "count", Role: spec.RoleKeyed},
 			{Name: "forward", Role: spec.RoleStateless}, {Name: "filter", Role: spec.RoleStateless},
@@ -19,11 +22,8 @@ func known() spec.Known {
 		Recoveries: []spec.RecoveryInfo{
 			{Name: "none", None: true}, {Name: "checkpoint", Checkpoint: true}, {Name: "active", Standby: true},
 		},
-		Planners:  []string{"greedy"},
-		Workloads: []string{"uniform", "zipf", "book"},
-		Arrivals:  []string{"constant", "poisson"},
-		Presets:   []string{},
-		Backends:  []string{"heap"},
+		Planners: []string{"greedy"},
+		Backends: []string{"heap"},
 		Faults: []spec.FaultInfo{
 			{Name: "kill", Targets: []spec.TargetKind{spec.TargetWorker, spec.TargetTask}},
 			{Name: "freeze", Targets: []spec.TargetKind{spec.TargetWorker, spec.TargetTask}},
@@ -32,5 +32,5 @@ func known() spec.Known {
 		},
 		Triggers:     []string{},
 		MaxKeyGroups: 32768,
-	}
+	})
 }

@@ -9,7 +9,6 @@ func (s *Suite) setDefaults() {
 
 func (c *Config) setDefaults() {
 	c.Job.setDefaults()
-	c.Workload.setDefaults()
 	c.Timing.setDefaults()
 	c.Checkpoint.setDefaults()
 	c.Detection.setDefaults()
@@ -32,22 +31,8 @@ func (s *State) setDefaults() { s.Backend = "heap" }
 
 func (s *Service) setDefaults() { s.Mode, s.Distribution, s.Sigma = "none", "constant", 0.5 }
 
-func (w *Workload) setDefaults() {
-	w.Arrivals.setDefaults()
-	w.CatchUp.setDefaults()
-	w.Payload.setDefaults()
-	w.State.setDefaults()
-	w.Service.setDefaults()
-	w.Replay.setDefaults()
-}
-
-func (a *Arrivals) setDefaults() { a.Kind = "constant" }
-
-func (c *CatchUp) setDefaults() { c.Policy, c.Factor = "burst", 2 }
-
-func (m *Measure) setDefaults() { m.Kind, m.By = "none", "independent" }
-
-func (r *Replay) setDefaults() { r.Unit, r.Speed, r.Scale, r.OnBadRow = "ms", 1, 1, "fail" }
+// A workload has no defaults here: what is absent comes from its preset, or else
+// from the generators.
 
 func (t *Timing) setDefaults() {
 	t.Warmup, t.Steady, t.After = time.Second, 2*time.Second, 4*time.Second

@@ -252,8 +252,10 @@ func (c *checker) workload() {
 	if c.d.known.ValidateWorkload == nil || !c.has("workload") {
 		return
 	}
-	if len(c.d.c.errs) > 0 && !c.has("workload.rate") && !ownRate {
-		return // the rest would follow from what was said
+	for path := range c.d.bad {
+		if strings.HasPrefix(path, c.at+"workload") {
+			return // the generators would only repeat it, or see a default
+		}
 	}
 	for _, p := range c.d.known.ValidateWorkload(w) {
 		c.fail(strings.TrimSuffix("workload."+p.Field, "."), p.Problem, p.Fix)

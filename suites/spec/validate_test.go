@@ -5,15 +5,24 @@ import (
 	"testing"
 )
 
-// TestSuitesThatCannotBeRun changes one thing in a good suite and expects the
-// refusal to name it and what would be right.
-func TestSuitesThatCannotBeRun(t *testing.T) {
+// unfit changes one thing in a good suite, for which the refusal should name it
+// and what would be right.
+type unfit struct {
+	name string
+	sets []string
+	want []string
+}
+
+func (c unfit) check(t *testing.T) {
+	t.Run(c.name, func(t *testing.T) {
+		_, err := parse(t, good, c.sets...)
+		wantErr(t, err, c.want...)
+	})
+}
+
+func TestStrategiesThatDoNotFit(t *testing.T) {
 	const twoCounts = "job.operators=[{name: source, kind: source}, {name: a, kind: count, inputs: [source], parallelism: 2}, {name: b, kind: count, inputs: [a], parallelism: 2}, {name: sink, kind: sink, inputs: [b]}]"
-	for _, c := range []struct {
-		name string
-		sets []string
-		want []string
-	}{
+	for _, c := range []unfit{
 		{"unknown migration", []string{"cells.move.migration.strategy=stop-restrat"}, []string{"cells.move.migration.strategy", "unknown migration strategy", "did you mean stop-restart?", "async-rounds"}},
 		{"unknown recovery", []string{"cells.die.recovery={strategy: foo}"}, []string{"unknown recovery strategy", "known: none, checkpoint, active"}},
 		{"unknown kind", []string{"job.operators.count.kind=cuont"}, []string{"job.operators.count.kind", "did you mean count?"}},
@@ -56,6 +65,13 @@ func TestSuitesThatCannotBeRun(t *testing.T) {
 		{"more tasks than slots", []string{"job.slots=1"}, []string{"4 tasks do not fit"}},
 		{"faults without strategy", []string{"cells.die={name: die, faults: [{kind: kill, target: worker 1}]}"}, []string{"faults but no recovery strategy", "none, checkpoint, active"}},
 		{"lease below heartbeat", []string{"detection={heartbeat: 100ms, lease: 50ms}"}, []string{"detection.lease", "heartbeat of 100ms"}},
+	} {
+		c.check(t)
+	}
+}
+
+func TestSuitesThatCannotBeRun(t *testing.T) {
+	for _, c := range []unfit{
 		{"fault at nobody", []string{"cells.die.faults[0].target=worker 0"}, []string{"numbered from 1"}},
 		{"fault at no task", []string{"cells.die.faults[0].target=task count/2"}, []string{"has no task 2"}},
 		{"fault that cannot hit", []string{"cells.die.faults[0]={kind: cut, target: worker 1}"}, []string{"cut cannot hit a worker", "link"}},
@@ -84,10 +100,7 @@ func TestSuitesThatCannotBeRun(t *testing.T) {
 		{"objective on no cell", []string{"objectives=[dye.recovery_ms < 1]"}, []string{`no cell "dye"`, "did you mean die?"}},
 		{"objective unreadable", []string{"objectives=[die.recovery_ms]"}, []string{"objectives[0]", "no comparison"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := parse(t, good, c.sets...)
-			wantErr(t, err, c.want...)
-		})
+		c.check(t)
 	}
 }
 

@@ -19,6 +19,7 @@ type Workload struct {
 	Arrivals Arrivals  `yaml:"arrivals" doc:"How records arrive at that rate."`
 	CatchUp  CatchUp   `yaml:"catchUp" doc:"What the feed does after the harness itself stalled."`
 	Splits   int       `yaml:"splits" min:"0" max:"65536" doc:"Parts of the stream that sources share; 0 means one for each source task."`
+	Value    Value     `yaml:"value" doc:"The value of a record."`
 	Payload  Measure   `yaml:"payload" doc:"Payload bytes of a record."`
 	State    Measure   `yaml:"state" doc:"State bytes of a key, instead of the operator's bytesPerKey."`
 	Service  Measure   `yaml:"service" doc:"Service time of a record by its key, in nanoseconds."`
@@ -27,7 +28,7 @@ type Workload struct {
 
 // Arrivals describes the arrival process. Low and Peak are factors of the rate.
 type Arrivals struct {
-	Kind    string        `yaml:"kind" short:"yes" known:"arrivals" doc:"The arrival process."`
+	Kind    string        `yaml:"kind" short:"yes" known:"arrivals" doc:"The arrival process; constant if absent."`
 	Spacing string        `yaml:"spacing" enum:"even|poisson" doc:"Gaps at a given rate."`
 	Low     *float64      `yaml:"low" min:"0" max:"1000" doc:"Lowest rate, as a factor of the base rate."`
 	Peak    *float64      `yaml:"peak" min:"0" max:"1000" doc:"Highest rate, as a factor of the base rate."`
@@ -37,13 +38,13 @@ type Arrivals struct {
 	Steps   int           `yaml:"steps" min:"0" max:"100000" doc:"Steps of a period of a sine."`
 	Hurst   float64       `yaml:"hurst" min:"0" max:"1" doc:"Hurst exponent of self-similar arrivals."`
 	Shape   float64       `yaml:"shape" min:"0" max:"0.5" doc:"Shape of Pareto gaps."`
-	Path    string        `yaml:"path" doc:"Trace whose times are replayed."`
+	Replay  Replay        `yaml:"replay" doc:"Trace whose times are replayed; the workload's own if absent."`
 }
 
 // CatchUp says what happens to records that became due while the harness stood
 // still.
 type CatchUp struct {
-	Policy string        `yaml:"policy" short:"yes" enum:"burst|limit|skip" doc:"burst: send at once; limit: at most factor times the scheduled rate; skip: leave out and count."`
+	Policy string        `yaml:"policy" short:"yes" enum:"burst|limit|skip" doc:"burst (if absent): send at once; limit: at most factor times the scheduled rate; skip: leave out and count."`
 	Factor float64       `yaml:"factor" min:"1" max:"1000" doc:"limit: how many times the scheduled rate."`
 	After  time.Duration `yaml:"after" doc:"skip: records overdue by more than this are left out."`
 }
@@ -63,18 +64,25 @@ type Change struct {
 	From     Count         `yaml:"from" doc:"Number of keys before growth."`
 }
 
+// Value is the value column.
+type Value struct {
+	Kind  string  `yaml:"kind" short:"yes" enum:"none|one|index|uniform|flag" doc:"none; always 1; the record's number; 0 to max-1; or 1 for a share of the records and else 0."`
+	Max   Count   `yaml:"max" doc:"uniform: number of values."`
+	Share float64 `yaml:"share" min:"0" max:"1" doc:"flag: share of the records that have 1."`
+}
+
 // Measure is a distribution of sizes or times.
 type Measure struct {
-	Kind     string  `yaml:"kind" enum:"none|constant|uniform|exponential|lognormal|pareto|gev" doc:"The distribution."`
-	Mean     float64 `yaml:"mean" min:"0" max:"1e15" doc:"Mean, for constant, exponential and lognormal."`
-	Sigma    float64 `yaml:"sigma" min:"0" max:"10" doc:"Shape of the log-normal."`
-	Location float64 `yaml:"location" doc:"Location, for pareto and gev."`
-	Scale    float64 `yaml:"scale" min:"0" max:"1e15" doc:"Scale, for pareto and gev."`
-	Shape    float64 `yaml:"shape" doc:"Shape, for pareto and gev."`
-	Min      float64 `yaml:"min" min:"0" max:"1e15" doc:"Smallest value."`
-	Max      float64 `yaml:"max" min:"0" max:"1e15" doc:"Largest value; 0 means no bound."`
-	Extra    float64 `yaml:"extra" min:"0" max:"1e15" doc:"Added to each value."`
-	By       string  `yaml:"by" enum:"independent|load|inverse" doc:"How a key's value goes with its load."`
+	Kind     string   `yaml:"kind" enum:"none|constant|uniform|exponential|lognormal|pareto|gev" doc:"The distribution."`
+	Mean     float64  `yaml:"mean" min:"0" max:"1e15" doc:"Mean, for constant, exponential and lognormal."`
+	Sigma    float64  `yaml:"sigma" min:"0" max:"10" doc:"Shape of the log-normal."`
+	Location float64  `yaml:"location" doc:"Location, for pareto and gev."`
+	Scale    float64  `yaml:"scale" min:"0" max:"1e15" doc:"Scale, for pareto and gev."`
+	Shape    float64  `yaml:"shape" doc:"Shape, for pareto and gev."`
+	Min      float64  `yaml:"min" min:"0" max:"1e15" doc:"Smallest value."`
+	Max      float64  `yaml:"max" min:"0" max:"1e15" doc:"Largest value; 0 means no bound."`
+	Plus     *Measure `yaml:"plus" doc:"A second measure that is added to each value."`
+	By       string   `yaml:"by" enum:"independent|load|inverse" doc:"How a key's value goes with its load."`
 }
 
 // Replay is a trace file and how it is read.
