@@ -64,12 +64,13 @@ func (p *Pacer) Next(now time.Duration, max uint64) (from, skip, send uint64) {
 // so does, in a gap of the schedule, the mean rate of the last second. A stall
 // itself earns no more than limitWindow does.
 func (p *Pacer) allowance(now time.Duration) uint64 {
-	elapsed := min(now-p.last, limitWindow)
+	elapsed := now - p.last
 	due := p.stream.Due(now)
 	rate := float64(due-p.stream.Due(now-time.Second)) / time.Second.Seconds()
 	fresh := float64(due - p.stream.Due(now-elapsed))
 	earned := p.policy.Factor * max(fresh, rate*elapsed.Seconds())
 	recent := float64(due - p.stream.Due(now-limitWindow))
+	// Here a stall's credit is cut to that of limitWindow.
 	p.credit = min(p.credit+earned, p.policy.Factor*max(recent, rate*limitWindow.Seconds())+1)
 	p.last = now
 	return uint64(p.credit)

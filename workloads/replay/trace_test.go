@@ -70,7 +70,7 @@ func TestBadRowsNameFileLineAndReason(t *testing.T) {
 		reason     string
 		good       int // rows left when skipping
 	}{
-		"unsorted":     {"t.csv", "at,user,amount,bytes\n5,a,1,1\n4,b,1,1\n6,c,1,1\n", 3, "must not decrease", 2},
+		"unsorted":     {"t.csv", "at,user,amount,bytes\n5,a,1,1\n9,b,1,1\n7,c,1,1\n", 4, "must not decrease", 2},
 		"no number":    {"t.csv", "at,user,amount,bytes\n5,a,1,1\nx,b,1,1\n", 3, `"x" is not a number`, 1},
 		"nan":          {"t.csv", "at,user,amount,bytes\nNaN,b,1,1\n5,a,1,1\n", 2, "not a number", 1},
 		"empty key":    {"t.csv", "at,user,amount,bytes\n5,a,1,1\n5,,1,1\n", 3, "key is empty", 1},
