@@ -1,0 +1,174 @@
+package render
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/weir-bench/weir/reports/runlog"
+)
+
+//go:embed page.html.tmpl
+var pageSource string
+
+// page is what the template gets. Everything but the drawings is text that html/template escapes for its place; the
+// drawings are built by svg, which escapes every text itself.
+type page struct {
+	View         View
+	When, Weir   string
+	Sections     []section
+	Guide        []string
+	SuiteText    string
+	Results      runlog.Results
+	Colours      []int
+	Phases       []display
+	SettingsHead []string
+	Settings     [][]string
+}
+
+type section struct {
+	Title                      string
+	Cards                      []card
+	Legend, PhaseLegend        []legend
+	Delay, Percentiles, Phases template.HTML
+	Tables, Comparisons        []htmlGrid
+}
+
+type card struct{ Name, Class, Answer, Figure, Caption string }
+
+type legend struct{ Class, Text string }
+
+type htmlGrid struct {
+	Caption  string
+	HasUnits bool
+	Head     []string
+	Lines    []htmlLine
+}
+
+type htmlLine struct {
+	Part  bool // a part of the figure above
+	Cells []htmlCell
+}
+
+type htmlCell struct {
+	Text, Class, Chip string
+	Head              bool
+}
+
+// HTML returns report.html: one file that needs no network and no script.
+func HTML(v View) ([]byte, error) {
+	t, err := template.New("page").Parse(pageSource)
+	if err != nil {
+		return nil, fmt.Errorf("parse the page template: %w", err)
+	}
+	m := v.run.Manifest
+	p := page{View: v, Guide: readingGuide(), SuiteText: m.SuiteText, Results: v.run.Results, Weir: m.Versions.Weir, Phases: phases(),
+		When: fmt.Sprintf("%s · seed %d · %s · %d logical cores", m.StartedAt.UTC().Format("2 January 2006, 15:04 UTC"), m.Seed,
+			firstOf(m.Machine.CPUModel, "CPU not known"), m.Machine.LogicalCores)}
+	for i := range colours {
+		p.Colours = append(p.Colours, i)
+	}
+	for _, g := range v.Groups {
+		p.Sections = append(p.Sections, v.section(g))
+	}
+	p.SettingsHead, p.Settings = spikeSettings(v)
+	var b bytes.Buffer
+	if err := t.Execute(&b, p); err != nil {
+		return nil, fmt.Errorf("render the page: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func (v *View) section(g Group) section {
+	s := section{Title: capitalise(g.Title), Delay: v.delayChart(g), Percentiles: v.percentileChart(g), Phases: v.phaseChart(g)}
+	for i, r := range g.Rows {
+		c := card{Name: r.Name, Class: string(r.Verdict), Answer: r.Answer}
+		if r.Verdict != runlog.Invalid {
+			c.Figure, c.Caption = lead(g, r)
+		}
+		s.Cards = append(s.Cards, c)
+		class := fmt.Sprintf("c%d", i%colours)
+		if r.Verdict == runlog.Invalid {
+			class += " dash"
+		}
+		s.Legend = append(s.Legend, legend{class, r.Name + map[bool]string{true: " (INVALID)"}[r.Verdict == runlog.Invalid]})
+	}
+	for i, p := range phases() {
+		s.PhaseLegend = append(s.PhaseLegend, legend{fmt.Sprintf("p%d", i), p.title})
+	}
+	for _, t := range grids(g, cellsPerTable) {
+		s.Tables = append(s.Tables, htmlTable(t))
+	}
+	for _, t := range comparisonGrids(g.Compared, cellsPerTable) {
+		s.Comparisons = append(s.Comparisons, htmlTable(t))
+	}
+	return s
+}
+
+// lead picks the one figure that answers the question of the group.
+func lead(g Group, r Row) (figure, caption string) {
+	for _, metric := range []string{"recovery_ms", "spike_peak_ms", "steady_p99_ms"} {
+		for i, d := range g.Metrics {
+			if _, ok := r.cell.Summary[metric]; ok && d.metric == metric {
+				text, _, _ := strings.Cut(r.Figures[i], " (")
+				text, _, _ = strings.Cut(text, " [")
+				if text != missing {
+					text += " " + d.unit
+				}
+				return text, d.title
+			}
+		}
+	}
+	return "", ""
+}
+
+func htmlTable(t grid) htmlGrid {
+	out := htmlGrid{Caption: t.caption, Head: t.head, HasUnits: len(t.verdicts) > 0}
+	for i, r := range t.rows {
+		line := htmlLine{Part: strings.HasPrefix(r[0], "· ")}
+		for c, text := range r {
+			cell := htmlCell{Text: text, Head: c == 0}
+			switch {
+			case c == 1 && out.HasUnits:
+				cell.Class = "u"
+			case c == 0:
+				cell.Text = strings.TrimPrefix(text, "· ")
+			case i == 0 && out.HasUnits:
+				cell.Chip = string(t.verdicts[c-2])
+			case text == "INVALID":
+				cell.Class = "w"
+			}
+			line.Cells = append(line.Cells, cell)
+		}
+		out.Lines = append(out.Lines, line)
+	}
+	return out
+}
+
+// spikeSettings shows the band and the hold time behind every spike figure.
+func spikeSettings(v View) (head []string, rows [][]string) {
+	head = []string{"repetition", "event at", "level before (p99)", "band", "hold", "interval", "observed", "settled"}
+	ms := func(x float64) string { return FormatNumber(x) + " ms" }
+	maybe := func(p *float64) string {
+		if p == nil {
+			return missing
+		}
+		return FormatNumber(*p)
+	}
+	for _, g := range v.Groups {
+		for _, r := range g.Rows {
+			for _, rep := range r.cell.Repetitions {
+				sp := rep.Spike
+				if sp == nil {
+					continue
+				}
+				rows = append(rows, []string{fmt.Sprintf("%s #%d", r.Name, rep.Repetition), ms(sp.EventMS), maybe(sp.BaselineP99MS) + " ms",
+					maybe(sp.BandLowMS) + "–" + maybe(sp.BandHighMS) + " ms", ms(sp.HoldMS), ms(sp.IntervalMS), ms(sp.ObservedMS),
+					map[bool]string{true: "yes", false: "no"}[sp.Settled]})
+			}
+		}
+	}
+	return head, rows
+}
