@@ -34,9 +34,10 @@ const limitWindow = 10 * time.Millisecond
 
 // Next tells what to do at time now, which must not decrease: first leave out
 // skip records, then send the next send ones. The records to send are
-// [from, from+send). max bounds send (0: no bound), as a batch does; what it
-// holds back is offered again.
-func (p *Pacer) Next(now time.Duration, max uint64) (from, skip, send uint64) {
+// [from, from+send). most bounds send (0: no bound), as a batch does; what it
+// holds back is offered again. Under the limit policy it is to be called at
+// least every 10 ms, for a longer gap counts as a stall.
+func (p *Pacer) Next(now time.Duration, most uint64) (from, skip, send uint64) {
 	due := p.stream.Due(now)
 	at := p.emitted + p.skipped
 	if p.policy.Policy == CatchUpSkip {
@@ -48,8 +49,8 @@ func (p *Pacer) Next(now time.Duration, max uint64) (from, skip, send uint64) {
 	if p.policy.Policy == CatchUpLimit {
 		send = min(send, p.allowance(now))
 	}
-	if max > 0 && send > max {
-		send = max
+	if most > 0 {
+		send = min(send, most)
 	}
 	if p.policy.Policy == CatchUpLimit {
 		p.credit -= float64(send)
@@ -64,11 +65,10 @@ func (p *Pacer) Next(now time.Duration, max uint64) (from, skip, send uint64) {
 // so does, in a gap of the schedule, the mean rate of the last second. A stall
 // itself earns no more than limitWindow does.
 func (p *Pacer) allowance(now time.Duration) uint64 {
-	elapsed := now - p.last
 	due := p.stream.Due(now)
-	rate := float64(due-p.stream.Due(now-time.Second)) / time.Second.Seconds()
-	fresh := float64(due - p.stream.Due(now-elapsed))
-	earned := p.policy.Factor * max(fresh, rate*elapsed.Seconds())
+	rate := float64(due - p.stream.Due(now-time.Second)) // records/s
+	fresh := float64(due - p.stream.Due(p.last))
+	earned := p.policy.Factor * max(fresh, rate*(now-p.last).Seconds())
 	recent := float64(due - p.stream.Due(now-limitWindow))
 	// Here a stall's credit is cut to that of limitWindow.
 	p.credit = min(p.credit+earned, p.policy.Factor*max(recent, rate*limitWindow.Seconds())+1)
