@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"strings"
@@ -26,6 +27,9 @@ type page struct {
 	Phases       []display
 	SettingsHead []string
 	Settings     [][]string
+	EventsHead   []string
+	Events       [][]string
+	EventsLeft   int
 }
 
 type section struct {
@@ -74,6 +78,8 @@ func HTML(v View) ([]byte, error) {
 		p.Sections = append(p.Sections, v.section(g))
 	}
 	p.SettingsHead, p.Settings = spikeSettings(v)
+	p.EventsHead, p.Events = eventRows(v.run.Events)
+	p.EventsLeft = len(v.run.Events) - len(p.Events)
 	var b bytes.Buffer
 	if err := t.Execute(&b, p); err != nil {
 		return nil, fmt.Errorf("render the page: %w", err)
@@ -139,12 +145,39 @@ func htmlTable(t grid) htmlGrid {
 				cell.Chip = string(t.verdicts[c-2])
 			case text == "INVALID":
 				cell.Class = "w"
+			case out.HasUnits && t.verdicts[c-2] == runlog.Unknown:
+				cell.Class = "q"
 			}
 			line.Cells = append(line.Cells, cell)
 		}
 		out.Lines = append(out.Lines, line)
 	}
 	return out
+}
+
+// eventRows lists the events of the run up to a number that a page can hold.
+func eventRows(events []runlog.Event) (head []string, rows [][]string) {
+	const most = 400
+	head = []string{"cell", "trial", "repetition", "time", "event", "phase", "detail"}
+	for _, e := range events[:min(most, len(events))] {
+		detail := ""
+		if len(e.Detail) > 0 {
+			// Detail came from JSON, so it can be written as JSON again.
+			if b, err := json.Marshal(e.Detail); err == nil {
+				detail = string(b)
+			}
+		}
+		rows = append(rows, []string{firstOf(e.Cell, "the run"), positive(e.Trial), positive(e.Repetition),
+			fmt.Sprintf("%.3f s", float64(e.NS)/1e9), strings.ReplaceAll(e.Kind, "_", " "), e.Phase, detail})
+	}
+	return head, rows
+}
+
+func positive(n int) string {
+	if n > 0 {
+		return fmt.Sprint(n)
+	}
+	return ""
 }
 
 // spikeSettings shows the band and the hold time behind every spike figure.

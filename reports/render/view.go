@@ -349,7 +349,7 @@ func readingGuide() []string {
 		"Each figure is the median of the repetitions with (least–greatest); [2 of 3] says that one repetition gave none. Percentiles are taken from merged histograms, never averaged.",
 		"Spike: peak is the highest p99 of any interval from the event on, length the time until the p99, after its peak, is back in the band before the event for a whole hold time, area the excess over the level before summed up to then. Intervals are by due time, and their width is the resolution of the length.",
 		"Recovery ends when the delay is back in its band. Running is not recovered.",
-		"A ratio ×0.10 means a tenth of the first row's figure, with its 95 % bootstrap interval; ~ means that the repetitions cannot tell the two apart.",
-		"INVALID means wrong answers: no speed figure of that row counts, so none is shown. Unknown means that the answers, or the harness, could not be checked.",
+		"A ratio ×0.10 means a tenth of the figure it is compared with, with its 95 % bootstrap interval; ~ means that the repetitions cannot tell the two apart.",
+		"INVALID means wrong answers: no speed figure of that strategy counts, so none is shown. Unknown means that the answers, or the harness, could not be checked.",
 	}
 }
