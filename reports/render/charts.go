@@ -210,9 +210,9 @@ func eventLabel(g Group) string {
 // further nine over the same length, as HdrHistogram plots do.
 func (v *View) percentileChart(g Group) template.HTML {
 	type curve struct {
-		row          int
-		x, y         []float64
-		never, lastX float64
+		row   int
+		x, y  []float64
+		never float64
 	}
 	var curves []curve
 	var all []float64

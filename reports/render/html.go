@@ -84,7 +84,15 @@ func HTML(v View) ([]byte, error) {
 	if err := t.Execute(&b, p); err != nil {
 		return nil, fmt.Errorf("render the page: %w", err)
 	}
-	return b.Bytes(), nil
+	return bytes.Map(printable, b.Bytes()), nil
+}
+
+// printable replaces control characters, which HTML forbids even as references; JSON has them escaped already.
+func printable(r rune) rune {
+	if r < 0x20 && r != '\n' && r != '\t' && r != '\r' || r == 0x7f {
+		return '�'
+	}
+	return r
 }
 
 func (v *View) section(g Group) section {
