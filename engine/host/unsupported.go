@@ -1,0 +1,64 @@
+//go:build !linux
+
+package host
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/weir-bench/weir/engine/coord"
+)
+
+// Harness is the stand-in for systems without epoll: it cannot be started.
+type Harness struct{}
+
+// WorkerMain says that this system is not supported.
+func WorkerMain() int {
+	fmt.Fprintln(os.Stderr, "worker:", ErrUnsupported)
+	return 1
+}
+
+// Start returns ErrUnsupported.
+func Start(Config) (*Harness, error) { return nil, ErrUnsupported }
+
+// Now returns 0.
+func (*Harness) Now() time.Duration { return 0 }
+
+// Done returns nil.
+func (*Harness) Done() <-chan struct{} { return nil }
+
+// Err returns ErrUnsupported.
+func (*Harness) Err() error { return ErrUnsupported }
+
+// Do returns ErrUnsupported.
+func (*Harness) Do(func(*coord.Coordinator, *coord.Effects)) error { return ErrUnsupported }
+
+// Kill returns ErrUnsupported.
+func (*Harness) Kill(int) error { return ErrUnsupported }
+
+// Freeze returns ErrUnsupported.
+func (*Harness) Freeze(int) error { return ErrUnsupported }
+
+// Thaw returns ErrUnsupported.
+func (*Harness) Thaw(int) error { return ErrUnsupported }
+
+// Pid returns 0.
+func (*Harness) Pid(int) int { return 0 }
+
+// Usage returns ErrUnsupported.
+func (*Harness) Usage(int) (Usage, error) { return Usage{}, ErrUnsupported }
+
+// SelfUsage returns ErrUnsupported.
+func (*Harness) SelfUsage() (Usage, error) { return Usage{}, ErrUnsupported }
+
+// Metrics returns nothing.
+func (*Harness) Metrics() Metrics { return Metrics{} }
+
+// WorkerMetrics returns ErrUnsupported.
+func (*Harness) WorkerMetrics(int, time.Duration) (WorkerMetrics, error) {
+	return WorkerMetrics{}, ErrUnsupported
+}
+
+// Close returns ErrUnsupported.
+func (*Harness) Close() error { return ErrUnsupported }

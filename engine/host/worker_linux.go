@@ -1,0 +1,210 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/task"
+)
+
+// WorkerMain is the whole life of a worker process, from the launch in its environment until the harness is gone. It
+// returns the process's exit code; what went wrong is on standard error.
+func WorkerMain() int {
+	l, err := launched()
+	if err == nil {
+		err = runWorker(l)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		return 1
+	}
+	return 0
+}
+
+// workerHost is the event loop of a worker process.
+type workerHost struct {
+	launch    *launch
+	clock     func() int64
+	fab       *fabric
+	w         *task.Worker
+	e         task.Effects
+	disk      *disk
+	heartbeat int64 // ns
+	tickNS    int64
+	turns     uint64
+	cutOff    bool // the harness is gone
+}
+
+func runWorker(l *launch) error {
+	runtime.LockOSThread()
+	runtime.GOMAXPROCS(2) // the loop, and disks or the collector beside it
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(l.MemoryBytes)
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("ask to die with the harness: %w", err)
+	}
+	preciseTimers()
+	h := &workerHost{launch: l, clock: newClock(l.BaseNS), heartbeat: int64(core.Job{}.WithDefaults().Heartbeat)}
+	h.disk = newDisk(l)
+	h.w = task.NewWorker(l.Node, h.clock)
+	var err error
+	if h.fab, err = newFabric(l.Node, l.Token, l.Listen, h.clock, h, h.w.Pool()); err != nil {
+		return err
+	}
+	defer h.fab.close()
+	h.fab.setAddr(task.Harness, l.Harness)
+	h.fab.sendMessage(task.Harness, machineChannel, h.w.Hello(h.fab.addr))
+	h.loop()
+	return nil
+}
+
+func (h *workerHost) loop() {
+	timeout := int64(0)
+	for !h.cutOff {
+		h.turns++
+		h.fab.turn(timeout)
+		now := h.clock()
+		if now >= h.tickNS {
+			h.tickNS = now + h.heartbeat
+			h.w.Tick(&h.e)
+		}
+		h.w.Run(&h.e)
+		if h.e.BusyNS > 0 {
+			h.burn(h.e.BusyNS)
+		}
+		timeout = h.perform()
+		h.fab.flush()
+	}
+}
+
+// burn keeps the core busy: the service time of ServiceBusy is real work for the machine, if senseless work.
+func (h *workerHost) burn(ns int64) {
+	for until := h.clock() + ns; h.clock() < until; {
+	}
+}
+
+// perform carries out the effects and returns how long the loop may wait.
+func (h *workerHost) perform() (timeoutNS int64) {
+	e := &h.e
+	for i := range e.Sends {
+		s := &e.Sends[i]
+		h.fab.send(s.Node, s.B)
+		s.B.Release()
+	}
+	for i := range e.Msgs {
+		h.fab.sendMessage(task.Harness, machineChannel, &e.Msgs[i])
+	}
+	for _, r := range e.Snapshots {
+		h.snapshot(r)
+	}
+	for _, r := range e.Loads {
+		h.load(r)
+	}
+	now := h.clock()
+	timeoutNS = h.tickNS - now
+	if e.WakeNS > 0 {
+		timeoutNS = min(timeoutNS, e.WakeNS-now)
+	}
+	if e.More {
+		timeoutNS = 0
+	}
+	e.Reset()
+	return h.fab.timeout(now, max(timeoutNS, 0))
+}
+
+func (h *workerHost) snapshot(r task.SnapshotRequest) {
+	h.disk.snapshot(r, func(file []byte, bytes int64, err error) {
+		h.fab.poll.post(func() { h.w.SnapshotDone(r.Task, r.Epoch, r.Checkpoint, file, bytes, err, &h.e) })
+	})
+}
+
+func (h *workerHost) load(r task.LoadRequest) {
+	h.disk.load(r, func(err error) {
+		h.fab.poll.post(func() { h.w.Loaded(r.Task, r.Epoch, err, &h.e) })
+	})
+}
+
+func (h *workerHost) frame(node int, b *core.Batch) {
+	if b.Kind != core.KindMessage {
+		h.w.Frame(b, &h.e)
+		return
+	}
+	if node != task.Harness {
+		return // only the harness gives orders
+	}
+	if b.Channel == hostChannel {
+		var m hostMsg
+		if err := json.Unmarshal(b.Ext, &m); err == nil {
+			h.order(&m)
+		}
+		return
+	}
+	m := new(core.Msg)
+	if err := json.Unmarshal(b.Ext, m); err != nil {
+		fmt.Fprintln(os.Stderr, "worker: message of the harness:", err)
+		return
+	}
+	if m.Type == core.MsgDeploy {
+		h.disk.settle() // the machine drops the snapshots that it had asked for
+		if m.Job != nil && m.Job.Heartbeat > 0 {
+			h.heartbeat = int64(m.Job.Heartbeat)
+			h.tickNS = min(h.tickNS, h.clock()+h.heartbeat)
+		}
+	}
+	h.w.Message(m, &h.e)
+}
+
+func (h *workerHost) order(m *hostMsg) {
+	switch m.Type {
+	case hostPeers:
+		for node := range h.fab.links {
+			if _, there := m.Addrs[node]; !there && node != task.Harness {
+				h.fab.setAddr(node, "")
+			}
+		}
+		for node, addr := range m.Addrs {
+			if node != h.w.Node && node != task.Harness {
+				h.fab.setAddr(node, addr)
+			}
+		}
+	case hostAsk:
+		h.fab.sendMessage(task.Harness, hostChannel, hostMsg{Type: hostMetrics, Node: h.w.Node, Request: m.Request, Metrics: h.measure()})
+	}
+}
+
+func (h *workerHost) measure() *WorkerMetrics {
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	return &WorkerMetrics{LoopCPUNS: threadCPUNS(), BatchesMade: h.w.Pool().Made, Mallocs: mem.Mallocs, Turns: h.turns,
+		Wire: h.fab.metrics, HeapMB: int64(mem.HeapAlloc >> 20),
+		Disk: DiskMetrics{WrittenBytes: h.disk.written.Load(), ReadBytes: h.disk.read.Load()}}
+}
+
+func (h *workerHost) up(node int) {
+	if node != task.Harness {
+		h.w.ConnUp(node, &h.e)
+	}
+}
+
+// linked asks again for what the acks that were lost with an earlier connection asked for.
+func (h *workerHost) linked(node int) { h.w.ConnUp(node, &h.e) }
+
+func (h *workerHost) lost(node int, _ string) {
+	if node == task.Harness {
+		h.cutOff = true
+	}
+}
+
+func (h *workerHost) unlinked(node int, _ string) {
+	if node == task.Harness {
+		h.cutOff = true
+		return
+	}
+	h.w.ConnDown(node, &h.e)
+}
