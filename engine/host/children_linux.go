@@ -205,6 +205,18 @@ func processUsage(pid int) (Usage, error) {
 	return u, nil
 }
 
+// wait gives the children time to end by themselves.
+func (c *children) wait(patience time.Duration) {
+	gone := make(chan struct{})
+	go func() { c.alive.Wait(); close(gone) }()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-gone:
+	case <-timer.C:
+	}
+}
+
 // close kills all children, also stopped ones, and waits until they are gone.
 func (c *children) close() {
 	c.mu.Lock()

@@ -51,7 +51,9 @@ type Config struct {
 	Address func(from, to int, real string) string
 	// MemoryBytes is the soft limit of each worker's heap; 0: 2 GiB.
 	MemoryBytes int64
-	OnTrace     func(coord.Trace)
+	// ProfileDir is where workers write processor profiles (worker-<node>.cpu.pprof) as they end; empty: nowhere.
+	ProfileDir string
+	OnTrace    func(coord.Trace)
 	// OnTick is called every few milliseconds and may ask the coordinator for migrations.
 	OnTick func(*coord.Coordinator, *coord.Effects)
 	// OnLag is told that n records were sent lagNS nanoseconds or less behind their intended times. Records that had to

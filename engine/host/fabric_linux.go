@@ -299,19 +299,20 @@ func (f *fabric) drop(c *conn, why string, err error) {
 	f.owner.lost(c.node, why)
 }
 
-func (f *fabric) close() {
+// closeConns closes all connections; the fabric is of no use afterwards.
+func (f *fabric) closeConns() {
 	for _, c := range f.conns {
 		if c != nil {
 			f.closeConn(c)
 		}
 	}
-	f.closeListener()
-	f.poll.close()
+	f.conns = nil
 }
 
-func (f *fabric) closeListener() {
+func (f *fabric) close() {
+	f.closeConns()
 	if f.listen >= 0 {
 		_ = unix.Close(f.listen) // nothing to lose in it
-		f.listen = -1
 	}
+	f.poll.close()
 }

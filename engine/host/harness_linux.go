@@ -48,6 +48,8 @@ const (
 	coordinatorTickNS = 5e6
 	// earlyEnds is how many workers in a row may end without a word before the run is given up.
 	earlyEnds = 3
+	// profilePatience is how long workers may take to write their profiles.
+	profilePatience = 2 * time.Second
 )
 
 // Start begins a run: it returns when workers are being started; what happens then shows in OnTrace, Done and Err.
@@ -195,6 +197,10 @@ func (h *Harness) run() {
 	if !h.ended {
 		h.end(nil)
 	}
+	if h.cfg.ProfileDir != "" {
+		h.fab.closeConns() // workers that find themselves cut off end by themselves, and write their profiles
+		h.children.wait(profilePatience)
+	}
 	h.children.close()
 	h.vault.wait()
 	h.fab.close()
@@ -280,7 +286,8 @@ func (h *Harness) tellPeers(node int) {
 
 func (h *Harness) spawn(node int) {
 	l := &launch{Node: node, Harness: h.cfg.Address(node, task.Harness, h.fab.addr), Token: h.token, Listen: h.cfg.WorkerListen,
-		BaseNS: h.baseNS, Job: h.cfg.Job.ID, Dir: h.vault.dir, NoSync: h.cfg.NoSync, MemoryBytes: h.cfg.MemoryBytes}
+		BaseNS: h.baseNS, Job: h.cfg.Job.ID, Dir: h.vault.dir, NoSync: h.cfg.NoSync, MemoryBytes: h.cfg.MemoryBytes,
+		ProfileDir: h.cfg.ProfileDir}
 	h.children.start(node, l, func(why string) {
 		h.fab.poll.post(func() { h.exited(node, why) })
 	}, func(err error) {

@@ -21,6 +21,7 @@ type launch struct {
 	NoSync  bool   `json:",omitempty"`
 	// MemoryBytes is the soft limit of the Go heap.
 	MemoryBytes int64
+	ProfileDir  string `json:",omitempty"`
 }
 
 func (l *launch) variable() string {

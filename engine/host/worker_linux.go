@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 
 	"golang.org/x/sys/unix"
 
@@ -58,10 +60,35 @@ func runWorker(l *launch) error {
 		return err
 	}
 	defer h.fab.close()
+	if l.ProfileDir != "" {
+		stop, err := profile(filepath.Join(l.ProfileDir, fmt.Sprintf("worker-%d.cpu.pprof", l.Node)))
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	h.fab.setAddr(task.Harness, l.Harness)
 	h.fab.sendMessage(task.Harness, machineChannel, h.w.Hello(h.fab.addr))
 	h.loop()
 	return nil
+}
+
+// profile records where the processor's time goes until stop is called.
+func profile(path string) (stop func(), err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("processor profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		_ = f.Close() // nothing was written
+		return nil, fmt.Errorf("processor profile %s: %w", path, err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := f.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "worker: processor profile:", err)
+		}
+	}, nil
 }
 
 func (h *workerHost) loop() {
