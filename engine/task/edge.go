@@ -42,6 +42,7 @@ type Edge struct {
 	limits []uint64 // records due, by split
 	total  []uint64 // records of a bounded feed, by split; 0: no end
 	e      *Effects
+	view   core.Columns // what Collect is given
 }
 
 // feedOut is the sending end of a feed channel. Input number n is the split's record n-1; behind the last record of a
@@ -170,12 +171,12 @@ func (g *Edge) Emitted(split int) uint64 {
 func (g *Edge) Emit(due []uint64, quota int, e *Effects) (more bool) {
 	g.w.e = e
 	for _, f := range g.feeds {
-		last := due[f.split]
-		if t := g.total[f.split]; t > 0 && last >= t {
-			last = t + 1 // with the end
-		}
 		for i := range f.receiver {
 			r := &f.receiver[i]
+			last := due[f.split]
+			if t := g.total[f.split]; t > 0 && last >= t {
+				last = max(t+1, r.end) // with the end
+			}
 			for r.synced && r.cursor <= min(last, r.limit) {
 				if quota <= 0 {
 					return true
@@ -191,7 +192,7 @@ func (g *Edge) emitOne(f *feedOut, r *receiver, last uint64, primary bool) int {
 	b := g.w.pool.Get()
 	b.Channel, b.Epoch, b.First = f.channel.ID, g.w.epoch, r.cursor
 	t := g.total[f.split]
-	if t > 0 && r.cursor == t+1 {
+	if t > 0 && r.cursor >= t+1 {
 		b.Kind, b.Count, b.Control.Type = core.KindControl, 1, core.CtlEnd
 	} else {
 		n := min(last-r.cursor+1, r.limit-r.cursor+1, core.MaxBatch)
@@ -236,7 +237,7 @@ func (g *Edge) Frame(b *core.Batch, e *Effects) {
 	}
 	for _, f := range g.feeds {
 		if f.channel.ID == b.Channel && b.Epoch == g.w.epoch {
-			f.acknowledge(b.Ack)
+			f.acknowledge(b.Ack, g.total[f.split])
 			return
 		}
 	}
@@ -245,12 +246,15 @@ func (g *Edge) Frame(b *core.Batch, e *Effects) {
 	}
 }
 
-func (f *feedOut) acknowledge(a core.Ack) {
+func (f *feedOut) acknowledge(a core.Ack, total uint64) {
 	for i := range f.receiver {
 		r := &f.receiver[i]
 		if r.node == a.From {
 			if a.Resync || !r.synced {
 				r.cursor, r.synced = a.Next, true
+				if t := total; t > 0 && a.Next > t+1 && r.end == 0 {
+					r.end = a.Next // it had read the end before a rollback and needs to be told again
+				}
 			}
 			r.limit, r.consumed = max(r.limit, a.Limit), max(r.consumed, a.Consumed)
 		}
@@ -277,6 +281,9 @@ func (g *Edge) collect(s *sinkIn, b *core.Batch, off int, now int64) {
 		s.barrier = b.Control.ID
 	}
 	if b.Kind == core.KindControl && b.Control.Type == core.CtlEnd {
+		if s.ended {
+			return
+		}
 		s.ended = true
 		g.ended++
 		if g.ended == len(g.sinks) {
@@ -295,8 +302,8 @@ func (g *Edge) deliver(s *sinkIn, b *core.Batch, off int, now int64) {
 	if b.Kind != core.KindRecords {
 		return
 	}
-	cols := b.Slice(off, b.Count)
-	g.Collect(Output{Channel: b.Channel, Task: s.in.Channel.From, Columns: &cols, CommittedNS: now, Epoch: b.Epoch})
+	g.view = b.Slice(off, b.Count)
+	g.Collect(Output{Channel: b.Channel, Task: s.in.Channel.From, Columns: &g.view, CommittedNS: now, Epoch: b.Epoch})
 }
 
 // Commit makes the outputs before the barriers of a complete checkpoint visible.

@@ -48,6 +48,7 @@ type Task struct {
 	checkpoint uint64 // that barriers are being aligned for
 	aligned    bool   // its snapshot is taken
 	rr         int
+	view, part core.Columns // what is being worked on: in fields, as operators are called by interface
 	chunkTurn  bool
 	ending     bool // every input has ended
 	moves      moves
@@ -176,15 +177,16 @@ func (t *Task) stepOnce(nowNS int64, e *Effects) int {
 	n := 1
 	if b.Kind == core.KindRecords {
 		n = int(min(uint64(b.Count-off), limit))
-		cols := b.Slice(off, off+n)
+		cols := &t.view
+		*cols = b.Slice(off, off+n)
 		if n = t.serve(cols.Keys, b.First+uint64(off), b.ArrivedNS, nowNS, e); n == 0 {
 			return t.moves.stream(t)
 		}
 		if n < cols.Len() {
-			cols = b.Slice(off, off+n)
+			*cols = b.Slice(off, off+n)
 		}
 		t.record(i, n)
-		t.process(&cols, e)
+		t.process(cols, e)
 	} else {
 		t.record(i, n)
 		t.control(i, b, nowNS, e)
@@ -288,9 +290,10 @@ func (t *Task) applyForward(cols *core.Columns) {
 	for from := 0; from < cols.Len(); {
 		b := o.batch(&t.w.pool)
 		n := min(cols.Len()-from, max(o.cut-b.Len(), 1))
-		part := cols.Slice(from, from+n)
+		part := &t.part
+		*part = cols.Slice(from, from+n)
 		t.ctx.Out, b.Columns = b.Columns, t.ctx.Out
-		t.op.Process(&t.ctx, &part)
+		t.op.Process(&t.ctx, part)
 		t.ctx.Out, b.Columns = b.Columns, t.ctx.Out
 		from += n
 		if b.Len() >= o.cut {
