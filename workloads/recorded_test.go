@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"os"
@@ -12,19 +11,9 @@ import (
 	"time"
 
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/internal/need"
 	"github.com/weir-bench/weir/workloads/replay"
 )
-
-// realTrace returns the path of a real trace, or skips the test.
-func realTrace(t *testing.T, name string) string {
-	t.Helper()
-	dir := cmp.Or(os.Getenv("WEIR_TRACES"), filepath.Join("..", "..", "shared", "traces"))
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("trace %s is absent; set WEIR_TRACES to the directory that has it", path)
-	}
-	return path
-}
 
 func write(t *testing.T, name, data string) string {
 	t.Helper()
@@ -123,7 +112,7 @@ func TestReplayReportsBadRows(t *testing.T) {
 }
 
 func TestTwitterTraceIsReplayed(t *testing.T) {
-	path := realTrace(t, "twitter52_1m.trc.gz")
+	path := need.Traces(t, "twitter52_1m.trc.gz")
 	w := mustOpen(t, Spec{Kind: KindReplay, Replay: Replay{Path: path, Key: "1", Size: "2"}})
 	if w.Keys() != 143_542 || w.Due(time.Hour) != 1_000_000 {
 		t.Errorf("%d keys, %d records; want 143542 and 1000000", w.Keys(), w.Due(time.Hour))

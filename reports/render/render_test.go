@@ -19,6 +19,7 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
+	"github.com/weir-bench/weir/internal/need"
 	"github.com/weir-bench/weir/reports/fixture"
 	"github.com/weir-bench/weir/reports/runlog"
 )
@@ -417,19 +418,10 @@ func TestEmptyAndPartialRuns(t *testing.T) {
 // TestPageInChromium opens the page in a real browser: the hostile names may neither run nor vanish, nor become
 // elements.
 func TestPageInChromium(t *testing.T) {
-	browser := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			browser = path
-			break
-		}
-	}
-	if browser == "" {
-		t.Skip("no Chromium on this machine; install chromium to check the page in a browser")
-	}
 	if testing.Short() {
 		t.Skip("a browser takes seconds; run without -short")
 	}
+	browser := need.Chromium(t)
 	v := hostileView(t)
 	page, err := HTML(v)
 	if err != nil {

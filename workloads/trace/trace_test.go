@@ -2,10 +2,7 @@ package trace
 
 import (
 	"bytes"
-	"cmp"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/internal/need"
 	"github.com/weir-bench/weir/workloads"
 	"github.com/weir-bench/weir/workloads/replay"
 )
@@ -82,11 +80,7 @@ func TestLongMemoryIsTold(t *testing.T) {
 
 func realTrace(t *testing.T, name string, o replay.Options) *replay.Trace {
 	t.Helper()
-	path := filepath.Join(cmp.Or(os.Getenv("WEIR_TRACES"), filepath.Join("..", "..", "..", "shared", "traces")), name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("trace %s is absent; set WEIR_TRACES to the directory that has it", path)
-	}
-	tr, err := replay.Read(path, o)
+	tr, err := replay.Read(need.Traces(t, name), o)
 	if err != nil {
 		t.Fatal(err)
 	}
