@@ -41,8 +41,8 @@ func TestNoAllocationOnTheRecordPath(t *testing.T) {
 			t.Fatal(err)
 		}
 		if last = steady(before, after); last == "" {
-			if check.wrong > 0 {
-				t.Errorf("%d wrong counts", check.wrong)
+			if after.wrong > 0 {
+				t.Errorf("%d wrong counts", after.wrong)
 			}
 			return
 		}

@@ -242,6 +242,9 @@ func (h *Harness) perform() {
 		h.fab.send(s.Node, s.B)
 		s.B.Release()
 	}
+	for i := range e.Edge.Msgs { // the edge is no task that could be started again
+		h.fail(fmt.Errorf("harness: %s", e.Edge.Msgs[i].Err))
+	}
 	for i := range e.Msgs {
 		m := &e.Msgs[i]
 		if m.Msg.Type == core.MsgDeploy {
