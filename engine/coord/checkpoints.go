@@ -200,6 +200,9 @@ func (k *checkpoints) restore(id int) core.Deployment {
 	if next := k.done.feedNext[id]; next > 0 {
 		d.FeedNext = next
 	}
+	if k.c.job.Bug("source-does-not-rewind") && d.FeedNext > 1 {
+		d.FeedNext += 3
+	}
 	if k.c.routes[t.Operator] != nil {
 		// Key groups may have had other owners when the checkpoint was taken.
 		old, want := k.done.routes[t.Operator], k.c.routes[t.Operator]
@@ -210,7 +213,7 @@ func (k *checkpoints) restore(id int) core.Deployment {
 			}
 		}
 		for i, id := range k.c.graph.OpTasks[t.Operator] {
-			if seen[i] {
+			if seen[i] && !(k.c.job.Bug("restore-own-file-only") && i != t.Index) {
 				d.RestoreFrom = append(d.RestoreFrom, id)
 			}
 		}

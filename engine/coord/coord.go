@@ -366,6 +366,9 @@ func (c *Coordinator) restart(why string) {
 		return
 	}
 	c.promotion = nil
+	if c.protected() {
+		c.trace(TraceFallback, Trace{Detail: why})
+	}
 	c.checkpoints.abort("restart")
 	if c.move != nil {
 		c.trace(TraceMigrationLost, Trace{Detail: why})
@@ -376,6 +379,22 @@ func (c *Coordinator) restart(why string) {
 	c.watchFrom()
 	c.phase, c.reason, c.choosing = waiting, "restore", true
 	c.e.Choose = true
+	c.staff()
+	c.fill()
+}
+
+// protected says whether the job has standbys, so that a rollback is not what it promises.
+func (c *Coordinator) protected() bool {
+	for _, op := range c.job.Operators {
+		if s, _ := recovery.Lookup(op.Recovery); s.Standby {
+			return true
+		}
+	}
+	return false
+}
+
+// staff starts a worker for every vacant slot that no idle or starting node will take.
+func (c *Coordinator) staff() {
 	idle := 0
 	for _, n := range c.nodes {
 		if n.slot < 0 {
@@ -389,7 +408,6 @@ func (c *Coordinator) restart(why string) {
 			}
 		}
 	}
-	c.fill()
 }
 
 // replayWatch waits until the sources have read again what had been read before a rollback.

@@ -55,6 +55,7 @@ const (
 	TraceMigrationLost = "migration-rolled-back"
 	TraceTaskFailed    = "task-failed"
 	TraceSkipped       = "checkpoint-skipped" // a damaged one was passed over
+	TraceFallback      = "fallback"           // a protected job rolls back: more failed than its standbys cover
 )
 
 // Effects is what a step of the coordinator asks of the world. The caller owns it and reuses it.

@@ -72,6 +72,7 @@ func (c *Coordinator) advance(ev migration.Event) {
 			}
 			c.move.redeploying = true
 			c.phase, c.reason = waiting, "migration"
+			c.staff()
 			c.fill()
 		case migration.Route:
 			if c.checkpoints.pending != nil {

@@ -153,6 +153,9 @@ func (c *Coordinator) finishPromotion() {
 	c.announce(changed)
 	for _, t := range p.tasks {
 		o := p.order[t]
+		if c.job.Bug("promote-without-order") {
+			o = &core.OrderLog{}
+		}
 		c.tell(c.places[t].Node, core.Msg{Type: core.MsgPromote, Task: t, Epoch: p.epoch,
 			OrderAfter: o.From(), Order: o.AppendSince(nil, o.From()), Received: p.got[t]})
 	}

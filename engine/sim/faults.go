@@ -13,6 +13,10 @@ func (w *World) breakLink(a, b int) {
 		l.generation++
 		l.up = false
 		l.lastNS = 0
+		l.graceNS, l.graceDelayNS = 0, 0
+		if w.rng.IntN(2) == 0 && a != task.Harness && b != task.Harness {
+			l.graceNS, l.graceDelayNS = w.nowNS-w.rng.Int64N(ms)*w.rng.Int64N(2), reconnectNS+w.rng.Int64N(30*ms)
+		}
 	}
 	w.after(detectNS, func() { w.noticeBreak(a, b); w.noticeBreak(b, a) })
 }
@@ -82,14 +86,14 @@ func (w *World) crash(node int) {
 		in.up = false
 		// What the dead process had written still arrives, up to a random point.
 		generation := out.generation
-		w.after(w.rng.Int64N(2*latencyNS), func() {
+		w.after(w.rng.Int64N(2*latencyNS+w.jitterNS), func() {
 			if out.generation == generation {
 				out.generation++
 			}
 		})
 		out.up = false
 		peer := other
-		w.after(detectNS+2*latencyNS, func() { w.noticeBreak(peer, node) })
+		w.after(detectNS+2*latencyNS+w.jitterNS, func() { w.noticeBreak(peer, node) })
 	}
 }
 

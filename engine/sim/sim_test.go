@@ -1,12 +1,96 @@
 package sim
 
-import "testing"
+import (
+	"flag"
+	"testing"
+	"time"
+)
 
-func TestOneQuiet(t *testing.T) {
-	for seed := uint64(1); seed <= 20; seed++ {
-		r := Run(Config{Seed: seed, Faults: 0, Migration: "none"})
-		if r.Violation != "" || r.Answers.Duplicated > 0 {
-			t.Errorf("seed %d (%s): %s %+v", seed, r.Recovery, r.Violation, r.Answers)
+var (
+	seedFlag  = flag.Uint64("seed", 0, "run this seed only")
+	seedsFlag = flag.Uint64("seeds", 400, "how many seeds TestSeeds runs")
+	fromFlag  = flag.Uint64("from", 1, "the first seed of TestSeeds")
+)
+
+func report(t *testing.T, r Result) {
+	t.Helper()
+	t.Errorf("%s\n  recovery %s, migration %s, transactional %v, faults %v\n  repro: go run ./cmd/bench sim --from %d --seeds 1",
+		r.Violation, r.Recovery, r.Migration, r.Transactional, r.Faults, r.Seed)
+}
+
+// TestSeeds runs trials in which everything is drawn from the seed: strategies, sinks, faults, migrations. One seed is
+// fresh each time.
+func TestSeeds(t *testing.T) {
+	if *seedFlag > 0 {
+		if r := Run(Config{Seed: *seedFlag, Faults: -1}); r.Violation != "" {
+			report(t, r)
 		}
+		return
+	}
+	for s := *fromFlag; s < *fromFlag+*seedsFlag; s++ {
+		if r := Run(Config{Seed: s, Faults: -1}); r.Violation != "" {
+			report(t, r)
+		}
+	}
+	if r := Run(Config{Seed: uint64(time.Now().UnixNano()) >> 8, Faults: -1}); r.Violation != "" {
+		report(t, r)
+	}
+}
+
+// TestSameSeedSameHash says that a run depends on nothing but its seed.
+func TestSameSeedSameHash(t *testing.T) {
+	for s := uint64(1); s <= 40; s++ {
+		a, b := Run(Config{Seed: s, Faults: 2}), Run(Config{Seed: s, Faults: 2})
+		if a.Hash != b.Hash || a.Hash == 0 || a.Answers != b.Answers || a.SimulatedNS != b.SimulatedNS {
+			t.Fatalf("seed %d ran two ways: hash %x and %x", s, a.Hash, b.Hash)
+		}
+	}
+}
+
+// TestMetamorphic says that the same input gives the same answers whatever happens on the way: every recovery strategy
+// with every migration strategy.
+func TestMetamorphic(t *testing.T) {
+	for _, rec := range []string{"none", "checkpoint", "active"} {
+		for _, mig := range []string{"none", "all-at-once", "async-rounds", "stop-restart"} {
+			for s := uint64(1); s <= 8; s++ {
+				r := Run(Config{Seed: s, Recovery: rec, Migration: mig, Faults: 0, Records: 800, Transactional: no()})
+				if r.Violation != "" {
+					report(t, r)
+				}
+				if a := r.Answers; a.Lost+a.Duplicated+a.Wrong+a.Reordered > 0 || a.Expected != 800 {
+					t.Errorf("seed %d, %s, %s: without a fault every answer comes once: %+v", s, rec, mig, a)
+				}
+			}
+		}
+	}
+}
+
+func TestChecksPass(t *testing.T) {
+	for _, c := range Checks() {
+		t.Run(c.Name, func(t *testing.T) {
+			for s := uint64(1); s <= c.Seeds/4; s++ {
+				if r := Run(c.Of(s)); r.Violation != "" {
+					report(t, r)
+				}
+			}
+		})
+	}
+}
+
+// TestPlantedBugs says that each deliberately broken variant is caught by its named check.
+func TestPlantedBugs(t *testing.T) {
+	for _, b := range Bugs() {
+		t.Run(b.Name, func(t *testing.T) {
+			c := CheckByName(b.Check)
+			for s := uint64(1); s <= c.Seeds; s++ {
+				cfg := c.Of(s)
+				cfg.Bugs = []string{b.Name}
+				if r := Run(cfg); r.Violation != "" {
+					t.Logf("caught by %s at seed %d: %s", c.Name, s, r.Violation)
+					return
+				}
+			}
+			t.Errorf("check %s does not catch %q (%s) in %d seeds", c.Name, b.Name, b.Doc, c.Seeds)
+		})
 	}
 }

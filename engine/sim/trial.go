@@ -160,7 +160,10 @@ func Run(c Config) Result {
 	err = w.run(deadlineNS, func() bool { return w.edge.Ended() })
 	res.Hash, res.SimulatedNS, res.Traces = w.hash, w.nowNS, w.Traces
 	res.Answers = oracle.answers()
-	res.Violation = oracle.judge(p.promise)
+	if len(res.Faults) > 1 && !res.Transactional && w.fellBack() {
+		res.Promise = recovery.Rollback // more failed at once than the standbys cover: the job says so and rolls back
+	}
+	res.Violation = oracle.judge(res.Promise)
 	switch {
 	case err != nil:
 		res.Violation = "liveness: " + err.Error()
@@ -168,6 +171,16 @@ func Run(c Config) Result {
 		res.Violation = fmt.Sprintf("liveness: not finished after %v of simulated time; %s", time.Duration(deadlineNS), w.stuck())
 	}
 	return res
+}
+
+// fellBack says whether a protected job had to roll back.
+func (w *World) fellBack() bool {
+	for _, t := range w.Traces {
+		if t.Kind == coord.TraceFallback {
+			return true
+		}
+	}
+	return false
 }
 
 // stuck describes where a job that does not finish stands.

@@ -24,7 +24,6 @@ const (
 	spawnNS      = 20 * ms
 	diskNS       = 3 * ms
 	reconnectNS  = 5 * ms
-	frameSpanNS  = 50_000 // random part of a frame's delay
 	slowFrameNS  = 20 * ms
 	maxStepCount = 4_000_000
 )
@@ -65,30 +64,32 @@ type worker struct {
 
 // link is one direction of a connection between two nodes.
 type link struct {
-	generation int // frames of an older one are lost
-	up         bool
-	blocked    bool // partitioned: it cannot come up
-	lastNS     int64
+	generation int // frames of an older one are lost …
+	// … but those sent by graceNS still arrive, graceDelayNS late: a broken connection's data may be read after the
+	// next connection is there.
+	graceNS, graceDelayNS int64
+	up                    bool
+	blocked               bool // partitioned: it cannot come up
+	lastNS                int64
 }
 
 // World runs one job.
 type World struct {
-	rng     *rand.Rand
-	nowNS   int64
-	seq     uint64
-	steps   int
-	events  eventHeap
-	hash    uint64
-	edge    *task.Edge
-	coord   *coord.Coordinator
-	workers []*worker // by node id; 0 is nil
-	links   map[[2]int]*link
-	disk    *storage.MemFS
-	store   *storage.Store
-	ce      coord.Effects
-	we      task.Effects
-	due     func(nowNS int64, split int) uint64
-	pool    core.Pool
+	rng      *rand.Rand
+	nowNS    int64
+	seq      uint64
+	steps    int
+	events   eventHeap
+	hash     uint64
+	edge     *task.Edge
+	coord    *coord.Coordinator
+	workers  []*worker // by node id; 0 is nil
+	links    map[[2]int]*link
+	disk     *storage.MemFS
+	store    *storage.Store
+	ce       coord.Effects
+	we       task.Effects
+	jitterNS int64 // random part of a frame's delay
 
 	Traces []coord.Trace
 	fatal  error
@@ -105,6 +106,7 @@ func newWorld(seed uint64) *World {
 		panic(err)
 	}
 	w.store = store
+	w.jitterNS = []int64{50_000, 1 * ms, 5 * ms}[w.rng.IntN(3)]
 	return w
 }
 
@@ -157,18 +159,19 @@ func (w *World) send(from, to int, frame []byte) {
 	if !l.up {
 		return
 	}
-	delay := latencyNS + w.rng.Int64N(frameSpanNS)
+	delay := latencyNS + w.rng.Int64N(w.jitterNS)
 	if w.rng.IntN(2000) == 0 {
 		delay += w.rng.Int64N(slowFrameNS)
 	}
 	l.lastNS = max(l.lastNS+1, w.nowNS+delay)
-	generation := l.generation
+	generation, sentNS := l.generation, w.nowNS
 	w.at(l.lastNS, func() {
-		if l.generation != generation {
-			return
+		if l.generation == generation {
+			w.note(uint64(from), uint64(to), core.HashBytes(frame))
+			w.arrive(from, to, frame)
+		} else if l.generation == generation+1 && sentNS <= l.graceNS {
+			w.after(l.graceDelayNS, func() { w.arrive(from, to, frame) })
 		}
-		w.note(uint64(from), uint64(to), core.HashBytes(frame))
-		w.arrive(from, to, frame)
 	})
 }
 

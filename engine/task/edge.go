@@ -293,6 +293,9 @@ func (g *Edge) collect(s *sinkIn, b *core.Batch, off int, now int64) {
 	}
 	if s.transactional {
 		s.pending = append(s.pending, waiting{b.Retain(), off})
+		if g.graph.Job.Bug("commit-at-barrier") && s.barrier > 0 {
+			g.commit(s.barrier, now)
+		}
 		return
 	}
 	g.deliver(s, b, off, now)

@@ -15,7 +15,7 @@ const maxOrderRuns = 64 << 10
 // orderTo sends node what it has not been sent of the order of the tasks here.
 func (w *Worker) orderTo(node int) {
 	for _, t := range w.local {
-		if !t.logOrder || t.Role != core.RolePrimary {
+		if !t.logOrder || t.Role != core.RolePrimary || w.graph.Job.Bug("order-to-standby-only") && !w.standbyOf(t, node) {
 			continue
 		}
 		for len(t.toOrder) <= node {
@@ -32,6 +32,11 @@ func (w *Worker) orderTo(node int) {
 		w.e.Sends = append(w.e.Sends, Send{node, b})
 		t.toOrder[node] = t.order.To()
 	}
+}
+
+func (w *Worker) standbyOf(t *Task, node int) bool {
+	p, _ := w.place(t.info.ID)
+	return p.Standby == node
 }
 
 // orderToStandbys keeps standbys going and trims what they have.

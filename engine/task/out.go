@@ -33,7 +33,8 @@ type receiver struct {
 	cursor   uint64 // next number to send
 	consumed uint64
 	limit    uint64
-	synced   bool // the receiver has said what it wants
+	synced   bool   // the receiver has said what it wants
+	end      uint64 // of a feed: the number of an end that must be sent again
 }
 
 // NewOut returns the sending end whose next input has number next.
@@ -184,7 +185,7 @@ func (o *Out) acknowledge(a core.Ack) (lost bool) {
 			}
 			lost = a.Next <= o.safe
 		}
-		if o.Held { // what has arrived from the primary is in the receiver's hands
+		if o.Held && r.cursor > 0 { // what has arrived from the primary is in the receiver's hands
 			r.consumed = max(r.consumed, r.cursor-1)
 		}
 		least = min(least, r.consumed)

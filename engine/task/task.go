@@ -395,7 +395,7 @@ func (t *Task) onEnd(i int, c core.Control) {
 
 // end passes the end of the stream on, behind all records that still wait for their state.
 func (t *Task) end() {
-	if t.ending && t.moves.holding == 0 && !t.moves.hasReady() {
+	if t.ending && (t.moves.holding == 0 && !t.moves.hasReady() || t.w.graph.Job.Bug("end-before-held")) {
 		t.ending = false
 		t.broadcast(core.Control{Type: core.CtlEnd})
 	}

@@ -235,7 +235,7 @@ func (w *Worker) ConnUp(node int, e *Effects) {
 func (w *Worker) ConnDown(node int, e *Effects) {
 	w.e = e
 	for _, o := range w.outs {
-		if o != nil {
+		if o != nil && !w.graph.Job.Bug("never-ask-again") {
 			o.Disconnected(node)
 		}
 	}
@@ -331,6 +331,9 @@ func (w *Worker) Frame(b *core.Batch, e *Effects) {
 		o := w.outs[b.Channel]
 		if o == nil || b.Epoch != o.Epoch {
 			return
+		}
+		if w.graph.Job.Bug("trim-at-receipt") {
+			b.Ack.Consumed = max(b.Ack.Consumed, b.Ack.Limit)
 		}
 		if o.acknowledge(b.Ack) {
 			w.say(core.Msg{Type: core.MsgTaskFailed, Task: o.Channel.From, Epoch: o.Epoch,
@@ -452,7 +455,7 @@ func (w *Worker) sendAckNow(in *In, nowNS int64, resync, force bool) {
 	if !worth && !force {
 		return
 	}
-	a.Resync, a.From = resync, w.Node
+	a.Resync, a.From = resync && !w.graph.Job.Bug("never-ask-again"), w.Node
 	in.acked = in.consumed
 	for _, node := range in.Senders {
 		if node == w.Node {

@@ -1,0 +1,74 @@
+package sim
+
+// Check is a named check: a family of trials that must keep every promise.
+type Check struct {
+	Name  string
+	Doc   string
+	Seeds uint64
+	Of    func(seed uint64) Config
+}
+
+func yes() *bool { t := true; return &t }
+func no() *bool  { f := false; return &f }
+
+// Checks lists the checks. Each planted bug names the one that must catch it.
+func Checks() []Check {
+	return []Check{
+		{"rollback", "checkpoints with an eager sink under crashes: nothing lost, nothing wrong", 300, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "none", Transactional: no(), Faults: 2, Kinds: []string{"crash"}}
+		}},
+		{"exactly-once", "checkpoints with a transactional sink under crashes: each answer once", 300, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "none", Transactional: yes(), Faults: 2, Kinds: []string{"crash"}}
+		}},
+		{"takeover", "active standbys under one crash: as if nothing had happened", 300, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "active", Migration: "none", Transactional: no(), Faults: 1, Kinds: []string{"crash"}}
+		}},
+		{"zombie", "a worker freezes beyond its lease, is replaced, and wakes", 600, func(s uint64) Config {
+			return Config{Seed: s, Recovery: []string{"active", "checkpoint"}[s%2], Migration: "none", Transactional: no(), Faults: 1, Kinds: []string{"freeze"}}
+		}},
+		{"links", "links break and heal: every input once, in order", 300, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "none", Migration: "none", Transactional: no(), Faults: 3, Kinds: []string{"blip", "partition"}}
+		}},
+		{"rounds", "migrations in rounds while links break", 300, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "none", Migration: "async-rounds", Transactional: no(), Faults: 1, Kinds: []string{"partition"}}
+		}},
+		{"rescale", "stop-restart migrations between checkpoints", 300, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "stop-restart", Transactional: yes(), Faults: 0}
+		}},
+	}
+}
+
+// Bug is a deliberately broken variant of the engine and the check that must catch it.
+type Bug struct{ Name, Check, Doc string }
+
+// Bugs lists the planted bugs.
+func Bugs() []Bug {
+	return []Bug{
+		{"skip-fence", "zombie", "outputs of an older deployment are accepted"},
+		{"skip-dedup", "links", "inputs that were seen before are consumed again"},
+		{"skip-alignment", "exactly-once", "the snapshot is taken at the first barrier"},
+		{"early-complete", "rollback", "a checkpoint is complete when one task's part is durable"},
+		{"commit-at-barrier", "exactly-once", "a transaction commits before its checkpoint is complete"},
+		{"source-does-not-rewind", "rollback", "a source goes on a little behind where the checkpoint was"},
+		{"restore-own-file-only", "rescale", "key groups that had another owner are not restored"},
+		{"forget-order-log", "takeover", "the standby is not told the primary's order"},
+		{"order-to-standby-only", "takeover", "who saw an output does not hold the order that produced it"},
+		{"promote-without-order", "takeover", "a standby is promoted without what others hold of the order"},
+		{"trim-at-receipt", "links", "the sender log is trimmed before inputs are consumed"},
+		{"never-ask-again", "links", "after a broken link nobody asks for what was lost"},
+		{"drop-moving-buffer", "rounds", "records that waited for their state are dropped"},
+		{"skip-hold", "rounds", "records do not wait for their state"},
+		{"give-at-first-marker", "rounds", "state is given away while records for it are under way"},
+		{"end-before-held", "rounds", "the end of the stream overtakes records that wait"},
+	}
+}
+
+// CheckByName returns the check with the given name.
+func CheckByName(name string) Check {
+	for _, c := range Checks() {
+		if c.Name == name {
+			return c
+		}
+	}
+	panic("sim: no check named " + name)
+}
