@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	readBufferBytes   = 512 << 10
+	// readBufferBytes holds one full batch: what is read at once should still be in the cache when it is worked on.
+	readBufferBytes   = 128 << 10
 	socketBufferBytes = 4 << 20
 	// maxParkedBytes bounds what waits for a node that cannot be reached yet; what exceeds it is dropped and sent
 	// again from the sender logs.
@@ -47,6 +48,7 @@ type fabric struct {
 	conns   []*conn // by descriptor
 	links   []*link // by node
 	dirty   []*link
+	marks   int32
 	retryNS int64 // when the next link wants to be dialled again; 0: none
 	scratch core.Batch
 	metrics WireMetrics
@@ -55,7 +57,8 @@ type fabric struct {
 // conn is an accepted or dialled connection.
 type conn struct {
 	fd   int
-	node int // the other end; -1: has not said
+	mark int32 // tells this use of the descriptor from earlier ones in pending events
+	node int   // the other end; -1: has not said
 	link *link
 	buf  []byte // of an accepted one: read but not decoded
 	r, w int
@@ -142,7 +145,7 @@ func (f *fabric) open(listen string) error {
 	case *unix.SockaddrInet6:
 		f.addr = netip.AddrPortFrom(netip.AddrFrom16(b.Addr), uint16(b.Port)).String()
 	}
-	if err := f.poll.add(fd, unix.EPOLLIN); err != nil {
+	if err := f.poll.add(fd, unix.EPOLLIN, 0); err != nil {
 		return fail(err)
 	}
 	f.listen = fd
@@ -159,7 +162,7 @@ func (f *fabric) turn(timeoutNS int64) {
 			f.poll.drain()
 		case fd == f.listen:
 			f.accept()
-		case fd < len(f.conns) && f.conns[fd] != nil:
+		case fd < len(f.conns) && f.conns[fd] != nil && f.conns[fd].mark == ev.Pad:
 			c := f.conns[fd]
 			if c.link != nil {
 				f.linkReady(c.link, ev.Events)
@@ -181,11 +184,19 @@ func (f *fabric) timeout(nowNS, timeoutNS int64) int64 {
 	return timeoutNS
 }
 
-func (f *fabric) register(c *conn) {
+// register begins to watch a connection. On an error its descriptor is closed.
+func (f *fabric) register(c *conn, events uint32) error {
+	f.marks++
+	c.mark = f.marks
+	if err := f.poll.add(c.fd, events, c.mark); err != nil {
+		_ = unix.Close(c.fd) // nothing was sent on it
+		return err
+	}
 	for len(f.conns) <= c.fd {
 		f.conns = append(f.conns, nil)
 	}
 	f.conns[c.fd] = c
+	return nil
 }
 
 func (f *fabric) closeConn(c *conn) {
@@ -199,12 +210,9 @@ func (f *fabric) accept() {
 		if err != nil {
 			return // none left, or the one that waited has gone
 		}
-		c := &conn{fd: fd, node: -1, buf: make([]byte, readBufferBytes)}
-		if err := f.poll.add(fd, unix.EPOLLIN); err != nil {
-			_ = unix.Close(fd) // the dialler tries again
-			continue
+		if err := f.register(&conn{fd: fd, node: -1, buf: make([]byte, readBufferBytes)}, unix.EPOLLIN); err != nil {
+			continue // the dialler tries again
 		}
-		f.register(c)
 	}
 }
 

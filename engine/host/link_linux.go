@@ -103,7 +103,7 @@ func (f *fabric) write(l *link) {
 	}
 	if more := len(l.wbuf) > 0; more != l.armed {
 		l.armed = more
-		f.poll.modify(l.c.fd, interest(more))
+		f.poll.modify(l.c.fd, interest(more), l.c.mark)
 	}
 }
 
@@ -139,12 +139,11 @@ func (f *fabric) connect(l *link) error {
 		_ = unix.Close(fd)
 		return fmt.Errorf("connect to %s: %w", l.addr, err)
 	}
-	if err := f.poll.add(fd, interest(true)); err != nil {
-		_ = unix.Close(fd)
+	c := &conn{fd: fd, node: l.node, link: l}
+	if err := f.register(c, interest(true)); err != nil {
 		return err
 	}
-	l.c, l.connecting, l.armed = &conn{fd: fd, node: l.node, link: l}, true, true
-	f.register(l.c)
+	l.c, l.connecting, l.armed = c, true, true
 	return nil
 }
 

@@ -33,22 +33,23 @@ func newPoller() (*poller, error) {
 		return nil, fmt.Errorf("create eventfd: %w", err)
 	}
 	p := &poller{epoll: ep, wakeFD: wake}
-	if err := p.add(wake, unix.EPOLLIN); err != nil {
+	if err := p.add(wake, unix.EPOLLIN, 0); err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *poller) add(fd int, events uint32) error {
-	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}); err != nil {
+// add watches fd; mark comes back as Pad of its events.
+func (p *poller) add(fd int, events uint32, mark int32) error {
+	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd), Pad: mark}); err != nil {
 		return fmt.Errorf("add to epoll: %w", err)
 	}
 	return nil
 }
 
-func (p *poller) modify(fd int, events uint32) {
-	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_MOD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}); err != nil {
+func (p *poller) modify(fd int, events uint32, mark int32) {
+	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_MOD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd), Pad: mark}); err != nil {
 		panic(fmt.Sprintf("host: change epoll events of a descriptor that is in use: %v", err))
 	}
 }
