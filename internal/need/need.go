@@ -11,8 +11,10 @@ import (
 const (
 	// RequireAll set to 1 turns skips for missing parts into failures.
 	RequireAll = "WEIR_REQUIRE_ALL"
-	// TracesDir names the directory of the recorded traces.
+	// TracesDir names the directory of the recorded traces. NoTraces in it says that this machine is not meant to have
+	// them, which is a reason to skip even where every part is required.
 	TracesDir = "WEIR_TRACES"
+	NoTraces  = "absent"
 )
 
 // missing skips t, or fails it when every part is required.
@@ -61,6 +63,9 @@ func Root(t testing.TB) {
 func Traces(t testing.TB, name string) string {
 	t.Helper()
 	dir := os.Getenv(TracesDir)
+	if dir == NoTraces {
+		t.Skipf("trace %s is needed, and %s=%s says that there are none here", name, TracesDir, NoTraces)
+	}
 	if dir == "" {
 		root, err := moduleRoot()
 		if err != nil {

@@ -58,6 +58,14 @@ func TestMissingPartSkipsOrFails(t *testing.T) {
 	}
 }
 
+func TestTracesDeclaredAbsent(t *testing.T) {
+	t.Setenv(RequireAll, "1")
+	t.Setenv(TracesDir, NoTraces)
+	if s := watch(func(tb testing.TB) { Traces(tb, "a.trc") }); s.end != "skipped" || !strings.Contains(s.why, NoTraces) {
+		t.Errorf("%s (%s), want skipped", s.end, s.why)
+	}
+}
+
 func TestPresentPartGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"google-chrome", "valkey-server", "some.trc"} {
