@@ -78,6 +78,7 @@ type plan struct {
 	feed      feed
 	faults    int
 	kinds     []string
+	spares    *int
 }
 
 func pick[T any](r *rand.Rand, s ...T) T { return s[r.IntN(len(s))] }
@@ -139,25 +140,12 @@ func newPlan(c Config) plan {
 // Run runs one trial.
 func Run(c Config) Result {
 	p := newPlan(c)
-	w := newWorld(c.Seed)
+	w, oracle := newTrial(c.Seed, p)
 	res := Result{Seed: c.Seed, Recovery: p.job.Operators[0].Recovery, Migration: p.migration,
 		Transactional: p.job.Operators[3].Transactional, Promise: p.promise}
-	oracle := newOracle(p)
-	clock := func() int64 { return w.nowNS }
-	w.edge = task.NewEdge(clock, p.feed, oracle.collect)
-	for s := 0; s < p.splits; s++ {
-		w.edge.Bound(s, (p.records+uint64(p.splits-1-s))/uint64(p.splits))
-	}
-	var err error
-	if w.coord, err = coord.New(p.job, w.edge, w.rng.IntN(2), clock); err != nil {
-		panic(err)
-	}
-	w.harness(w.coord.Begin)
-	w.emitLoop(p)
-	w.tickLoop()
 	w.planFaults(p, &res)
 	w.planMigrations(p, &res)
-	err = w.run(deadlineNS, func() bool { return w.edge.Ended() })
+	err := w.run(deadlineNS, w.edge.Ended)
 	res.Hash, res.SimulatedNS, res.Traces = w.hash, w.nowNS, w.Traces
 	res.Answers = oracle.answers()
 	if len(res.Faults) > 1 && !res.Transactional && w.fellBack() {
@@ -171,6 +159,29 @@ func Run(c Config) Result {
 		res.Violation = fmt.Sprintf("liveness: not finished after %v of simulated time; %s", time.Duration(deadlineNS), w.stuck())
 	}
 	return res
+}
+
+// newTrial sets up the world of a plan; nothing has happened in it yet.
+func newTrial(seed uint64, p plan) (*World, *oracle) {
+	w := newWorld(seed)
+	oracle := newOracle(p)
+	clock := func() int64 { return w.nowNS }
+	w.edge = task.NewEdge(clock, p.feed, oracle.collect)
+	for s := 0; s < p.splits; s++ {
+		w.edge.Bound(s, (p.records+uint64(p.splits-1-s))/uint64(p.splits))
+	}
+	spares := w.rng.IntN(2)
+	if p.spares != nil {
+		spares = *p.spares
+	}
+	var err error
+	if w.coord, err = coord.New(p.job, w.edge, spares, clock); err != nil {
+		panic(err)
+	}
+	w.harness(w.coord.Begin)
+	w.emitLoop()
+	w.tickLoop()
+	return w, oracle
 }
 
 // fellBack says whether a protected job had to roll back.
@@ -192,7 +203,7 @@ func (w *World) stuck() string {
 	return s
 }
 
-func (w *World) emitLoop(p plan) {
+func (w *World) emitLoop() {
 	w.harness(func(e *coord.Effects) {
 		if w.edge.Splits() == 0 {
 			return
@@ -204,7 +215,7 @@ func (w *World) emitLoop(p plan) {
 		}
 		w.edge.Emit(due, 1<<20, &e.Edge)
 	})
-	w.after(emitNS, func() { w.emitLoop(p) })
+	w.after(emitNS, w.emitLoop)
 }
 
 func (w *World) tickLoop() {
