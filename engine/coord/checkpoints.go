@@ -10,12 +10,13 @@ import (
 
 // checkpoints is the part of the coordinator that takes barrier checkpoints, one at a time.
 type checkpoints struct {
-	c       *Coordinator
-	epoch   uint32 // of the whole deployment: what snapshots must belong to
-	last    uint64 // highest number ever used
-	nextNS  int64
-	pending *checkpoint
-	done    *checkpoint // newest complete one; nil: none
+	c         *Coordinator
+	epoch     uint32 // of the whole deployment: what snapshots must belong to
+	last      uint64 // highest number ever used
+	nextNS    int64
+	pending   *checkpoint
+	done      *checkpoint // newest complete one; nil: none
+	committed uint64      // highest number whose outputs were made visible
 }
 
 type checkpoint struct {
@@ -127,7 +128,7 @@ func (c *Coordinator) CheckpointDurable(id uint64, err error, e *Effects) {
 		k.abort(err.Error())
 		return
 	}
-	k.pending, k.done = nil, p
+	k.pending, k.done, k.committed = nil, p, id
 	c.trace(TraceComplete, Trace{ID: id, Bytes: p.bytes, Count: uint64(c.Clock() - p.beganNS)})
 	c.Edge.Commit(id)
 	c.tellAll(core.Msg{Type: core.MsgCheckpointDone, ID: id})
@@ -180,6 +181,9 @@ func (c *Coordinator) Chosen(id uint64, meta []byte, skipped []string, err error
 	if err != nil {
 		e.Fatal = fmt.Errorf("nothing to restore from: %w", err)
 		return
+	}
+	if id < c.checkpoints.committed {
+		c.trace(TraceCommitLost, Trace{ID: c.checkpoints.committed})
 	}
 	c.Edge.Commit(id) // it may be complete without our having heard of it
 	c.checkpoints.done = nil

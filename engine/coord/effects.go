@@ -54,8 +54,9 @@ const (
 	TraceMigrated      = "migration-end"
 	TraceMigrationLost = "migration-rolled-back"
 	TraceTaskFailed    = "task-failed"
-	TraceSkipped       = "checkpoint-skipped" // a damaged one was passed over
-	TraceFallback      = "fallback"           // a protected job rolls back: more failed than its standbys cover
+	TraceSkipped       = "checkpoint-skipped"        // a damaged one was passed over
+	TraceCommitLost    = "committed-checkpoint-lost" // its outputs are visible and will come again
+	TraceFallback      = "fallback"                  // a protected job rolls back: more failed than its standbys cover
 )
 
 // Effects is what a step of the coordinator asks of the world. The caller owns it and reuses it.

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-bench/weir/engine/coord"
@@ -148,8 +150,11 @@ func Run(c Config) Result {
 	err := w.run(deadlineNS, w.edge.Ended)
 	res.Hash, res.SimulatedNS, res.Traces = w.hash, w.nowNS, w.Traces
 	res.Answers = oracle.answers()
-	if len(res.Faults) > 1 && !res.Transactional && w.fellBack() {
+	if len(res.Faults) > 1 && !res.Transactional && w.traced(coord.TraceFallback) {
 		res.Promise = recovery.Rollback // more failed at once than the standbys cover: the job says so and rolls back
+	}
+	if slices.ContainsFunc(res.Faults, func(f string) bool { return strings.HasPrefix(f, "damage@") }) && w.traced(coord.TraceCommitLost) {
+		res.Promise = recovery.Rollback // what a lost checkpoint had committed comes again; the job says so
 	}
 	res.Violation = oracle.judge(res.Promise)
 	switch {
@@ -184,10 +189,10 @@ func newTrial(seed uint64, p plan) (*World, *oracle) {
 	return w, oracle
 }
 
-// fellBack says whether a protected job had to roll back.
-func (w *World) fellBack() bool {
+// traced says whether something happened.
+func (w *World) traced(kind string) bool {
 	for _, t := range w.Traces {
-		if t.Kind == coord.TraceFallback {
+		if t.Kind == kind {
 			return true
 		}
 	}
