@@ -57,6 +57,8 @@ type Record struct {
 	// Evidence proves the effect. An End without it has an Error.
 	Evidence *Evidence `json:"evidence,omitempty"`
 	Error    string    `json:"error,omitempty"`
+	// Undone says, at the end of an injection with an error, that nothing of it is left.
+	Undone bool `json:"undone,omitempty"`
 }
 
 // Process identifies a process for as long as the machine is up: numbers are reused, start times with them are not.
@@ -220,7 +222,7 @@ func (h *History) Unhealed() []Record {
 		switch {
 		case r.Op == Inject && r.Stage == Begin:
 			open[f] = info.Heals
-		case r.Op == Heal && r.Stage == End && r.Error == "":
+		case r.Op == Heal && r.Stage == End && r.Error == "", r.Op == Inject && r.Stage == End && r.Undone:
 			open[f] = false
 		}
 	}

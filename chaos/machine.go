@@ -83,7 +83,8 @@ func (m *Machine) plan(p plan) {
 }
 
 // Step tells the machine that it is now and that e happened (a zero Event: only time went by), and appends what is to
-// be done to dst, in order. Time does not go back. In what steps time is told does not change the actions.
+// be done to dst, in order. In what steps time is told does not change the actions. An event may be reported late, with
+// its own time as now: its triggers count from there.
 func (m *Machine) Step(now time.Duration, e Event, dst []Action) []Action {
 	if m.stopped {
 		return dst

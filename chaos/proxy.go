@@ -307,3 +307,15 @@ func (p *Proxy) serve(e *edge, near *net.TCPConn) {
 	w.pairs = slices.DeleteFunc(w.pairs, func(o *pair) bool { return o == c })
 	w.mu.Unlock()
 }
+
+// settled waits until all directions of a link work under its state, for at most limit, and returns the counts then.
+func (p *Proxy) settled(l Link, limit time.Duration) (LinkStats, error) {
+	deadline := time.Now().Add(limit)
+	for {
+		s, err := p.Stats(l)
+		if err != nil || s.Directions == s.OfDirections || time.Now().After(deadline) {
+			return s, err
+		}
+		time.Sleep(100 * time.Microsecond) // a pump tells nobody when it looks at the state
+	}
+}

@@ -44,10 +44,11 @@ func reserve() (*reservation, error) {
 // listen listens at the reserved port.
 func (r *reservation) listen(ctx context.Context) (*net.TCPListener, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		var err error
-		return errors.Join(c.Control(func(fd uintptr) {
-			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
-		}), err)
+		var setErr error
+		err := c.Control(func(fd uintptr) {
+			setErr = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		})
+		return errors.Join(err, setErr)
 	}}
 	ln, err := lc.Listen(ctx, "tcp4", r.addr)
 	if err != nil {
