@@ -249,7 +249,8 @@ func (g *Edge) Frame(b *core.Batch, e *Effects) {
 func (f *feedOut) acknowledge(a core.Ack, total uint64) {
 	for i := range f.receiver {
 		r := &f.receiver[i]
-		if r.node == a.From {
+		if r.node == a.From && a.Next >= r.got {
+			r.got = a.Next
 			if a.Resync || !r.synced {
 				r.cursor, r.synced = a.Next, true
 				if t := total; t > 0 && a.Next > t+1 && r.end == 0 {

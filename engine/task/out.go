@@ -32,6 +32,7 @@ type receiver struct {
 	node     int
 	cursor   uint64 // next number to send
 	consumed uint64
+	got      uint64 // what the receiver expected next when it last said so
 	limit    uint64
 	synced   bool   // the receiver has said what it wants
 	end      uint64 // of a feed: the number of an end that must be sent again
@@ -176,6 +177,10 @@ func (o *Out) acknowledge(a core.Ack) (lost bool) {
 	for i := range o.receivers {
 		r := &o.receivers[i]
 		if r.node == a.From {
+			if a.Next < r.got {
+				return false // overtaken: of a connection that broke
+			}
+			r.got = a.Next
 			if a.Resync || !r.synced || o.Held {
 				r.cursor, r.synced = a.Next, true
 			}
