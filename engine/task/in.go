@@ -27,7 +27,9 @@ type In struct {
 	limit                 uint64
 	Fenced, Dups, Missing uint64
 	asked                 uint64 // the gap that was last asked for
-	gap                   bool   // inputs before what arrived last are missing
+	// gap says that inputs may be missing: ones before what arrived last, or all since the sender's connection came
+	// anew. Until something arrives in order the sender is asked again and again, as the asking may be lost too.
+	gap bool
 }
 
 // waiting is an arrived batch of which the first skip inputs had been seen before. The batch itself may be shared with

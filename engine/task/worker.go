@@ -221,6 +221,7 @@ func (w *Worker) ConnUp(node int, e *Effects) {
 	w.e = e
 	for _, in := range w.ins {
 		if in != nil && contains(in.Senders, node) {
+			in.gap = node != w.Node
 			w.sendAck(in, true, true)
 		}
 	}
