@@ -1,0 +1,428 @@
+package runner
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weir-bench/weir/engine/coord"
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/reports/runlog"
+	"github.com/weir-bench/weir/reports/stats"
+	"github.com/weir-bench/weir/suites/verify"
+)
+
+// analyse turns what was recorded into a repetition of the results. The harness is closed.
+func (t *trial) analyse(rec *stats.Recorder) runlog.Repetition {
+	total := rec.Total()
+	rep := runlog.Repetition{Repetition: t.plan.Repetition + 1, Trial: t.plan.Index + 1, Verdict: runlog.Valid,
+		Partial: t.seen.interrupted, Delay: runlog.CountsOf(total), Metrics: map[string]runlog.Metric{}}
+	m := rep.Metrics
+	steady := rec.Between(t.cell.Timing.Warmup, t.seen.steadyTo)
+	m["steady_p50_ms"], m["steady_p99_ms"] = runlog.PercentileMetric(steady, 50), runlog.PercentileMetric(steady, 99)
+	if event, ok := t.event(); ok {
+		spike := stats.AnalyseSpike(rec.Series(), event, t.spikeOptions())
+		rep.Spike = runlog.SpikeMetrics(spike, m)
+		t.migrationMetrics(m)
+		t.recoveryMetrics(spike, m)
+	}
+	t.costs(m)
+	t.checkpointMetrics(m)
+	m["send_lag_p99_ms"] = runlog.PercentileMetric(t.lag, 99)
+	m["harness_cpu_s"] = runlog.Value(t.seen.selfCPU.Seconds(), "s")
+	if t.cell.Timing.Capacity > 0 {
+		m["capacity_rec_s"] = t.capacity()
+	}
+	t.answers(&rep)
+	t.verdict(&rep, steady)
+	return rep
+}
+
+func (t *trial) spikeOptions() stats.SpikeOptions {
+	return stats.SpikeOptions{Baseline: t.cell.Timing.Steady, Hold: t.cell.Timing.Hold, Slack: t.cell.Timing.Band, End: t.length}
+}
+
+// event is when the first event of the trial began: a fault, or a migration.
+func (t *trial) event() (time.Duration, bool) {
+	first, ok := time.Duration(0), false
+	add := func(at time.Duration) {
+		if !ok || at < first {
+			first, ok = at, true
+		}
+	}
+	for _, inj := range t.injected {
+		add(inj.at)
+	}
+	if tr, found := t.find(coord.TraceMigration, 0); found {
+		add(t.onAxis(tr))
+	}
+	return first, ok
+}
+
+// onAxis is a trace's time on the trial's axis.
+func (t *trial) onAxis(tr coord.Trace) time.Duration {
+	return time.Duration(tr.AtNS - t.feed.originNS)
+}
+
+// find returns the first trace of a kind from a time of the axis on.
+func (t *trial) find(kind string, from time.Duration) (coord.Trace, bool) {
+	for _, tr := range t.traces {
+		if tr.Kind == kind && t.onAxis(tr) >= from {
+			return tr, true
+		}
+	}
+	return coord.Trace{}, false
+}
+
+func (t *trial) migrationMetrics(m map[string]runlog.Metric) {
+	rec := t.migration
+	if rec == nil {
+		return
+	}
+	m["plan_ms"] = runlog.Value(runlog.MS(rec.planned), "ms")
+	begin, began := t.find(coord.TraceMigration, 0)
+	end, ended := t.find(coord.TraceMigrated, 0)
+	missing := func(reason string) {
+		m["migration_ms"], m["moved_bytes"] = runlog.Missing("ms", reason), runlog.Missing("bytes", reason)
+		m["waited_records"] = runlog.Missing("records", reason)
+	}
+	switch lost, rolledBack := t.find(coord.TraceMigrationLost, 0); {
+	case !began:
+		missing(orElse(rec.refused, "the migration did not begin"))
+	case rolledBack && !ended:
+		missing("rolled back: " + lost.Detail)
+	case !ended:
+		missing("the migration did not end within the trial")
+		m["migration_ms"] = runlog.AtLeast(runlog.MS(t.length-t.onAxis(begin)), "ms", "the migration did not end within the trial")
+	default:
+		m["migration_ms"] = runlog.Value(float64(end.AtNS-begin.AtNS)/1e6, "ms")
+		m["moved_bytes"], m["waited_records"] = runlog.Value(float64(end.Bytes), "bytes"), runlog.Value(float64(end.Count), "records")
+	}
+	if rec.strategy.UsesRounds && began {
+		n := 0
+		for _, tr := range t.traces {
+			if tr.Kind == coord.TraceRound && (!ended || tr.AtNS <= end.AtNS) {
+				n++
+			}
+		}
+		m["migration_rounds"] = runlog.Value(float64(n), "rounds")
+	}
+	t.byClass(m)
+}
+
+// byClass gives the highest interval p99 of the keys that moved and of those that stayed.
+func (t *trial) byClass(m map[string]runlog.Metric) {
+	if t.staySeries == nil {
+		return
+	}
+	begin, ok := t.find(coord.TraceMigration, 0)
+	if !ok {
+		return
+	}
+	for name, s := range map[string]*stats.Series{"spike_peak_staying_ms": t.staySeries, "spike_peak_moving_ms": t.moveSeries} {
+		peak, is := time.Duration(0), stats.NoSamples
+		for _, p := range s.Points {
+			if p.Start+s.Interval > t.onAxis(begin) && p.Start < t.length && (p.P99Is > is || p.P99Is == is && p.P99 > peak) {
+				peak, is = p.P99, p.P99Is
+			}
+		}
+		switch is {
+		case stats.Measured:
+			m[name] = runlog.Value(runlog.MS(peak), "ms")
+		default:
+			m[name] = runlog.Missing("ms", "no samples")
+		}
+	}
+}
+
+// recoveryMetrics splits the recovery from the first fault: each part ends with a trace of the coordinator, the last one
+// when the delay is back in its band. The parts sum to recovery_ms.
+func (t *trial) recoveryMetrics(spike stats.Spike, m map[string]runlog.Metric) {
+	if len(t.injected) == 0 {
+		return
+	}
+	fault := t.injected[0]
+	t.firstOutputMetric(fault, m)
+	at, ended := fault.at, true
+	part := func(name string, tr coord.Trace, found bool, reason string) {
+		switch {
+		case found:
+			m[name] = runlog.Value(runlog.MS(max(0, t.onAxis(tr)-at)), "ms")
+			at = max(at, t.onAxis(tr))
+		default:
+			m[name] = runlog.Missing("ms", reason)
+			ended = false
+		}
+	}
+	detected, ok := t.find(coord.TraceDetected, at)
+	if !ok {
+		for _, name := range []string{"detection_ms", "restart_ms", "restore_ms", "replay_ms"} {
+			m[name] = runlog.Missing("ms", "no failure was detected")
+		}
+	} else {
+		part("detection_ms", detected, true, "")
+		tr, found := t.find(coord.TraceRestartEnd, at)
+		part("restart_ms", tr, found, "the tasks did not get a new place within the trial")
+		promoted := found && tr.Detail == "standby"
+		kind := coord.TraceRestored
+		if promoted {
+			kind = coord.TracePromoted
+		}
+		tr, found = t.find(kind, at)
+		part("restore_ms", tr, found, "the tasks were not restored within the trial")
+		tr, found = t.replayed(at, promoted)
+		part("replay_ms", tr, found, "the replay did not end within the trial")
+	}
+	gone := at - fault.at
+	switch {
+	case !spike.HasBaseline || !ended && spike.Settled && ok:
+		reason := orElse(spike.Reason, "a part of the recovery did not end within the trial")
+		m["recovery_ms"], m["catchup_ms"] = runlog.Missing("ms", reason), runlog.Missing("ms", reason)
+	case !spike.Settled:
+		reason := orElse(spike.Reason, "not recovered within the trial")
+		m["recovery_ms"] = runlog.AtLeast(runlog.MS(spike.Observed), "ms", reason)
+		m["catchup_ms"] = runlog.Missing("ms", reason)
+	default:
+		m["recovery_ms"] = runlog.Value(runlog.MS(max(gone, spike.Length)), "ms")
+		m["catchup_ms"] = runlog.Value(runlog.MS(max(0, spike.Length-gone)), "ms")
+	}
+}
+
+// replayed returns the trace that ends the replay: of a rollback the one of the whole job, of a promotion the last one of
+// the promoted tasks.
+func (t *trial) replayed(from time.Duration, promoted bool) (out coord.Trace, found bool) {
+	for _, tr := range t.traces {
+		if tr.Kind != coord.TraceReplayed || t.onAxis(tr) < from || promoted != (tr.Task >= 0) {
+			continue
+		}
+		out, found = tr, true
+		if !promoted {
+			return out, true
+		}
+	}
+	return out, found
+}
+
+func (t *trial) firstOutputMetric(fault *injection, m map[string]runlog.Metric) {
+	f := t.col.first
+	switch {
+	case !fault.failed:
+		m["first_output_ms"] = runlog.Missing("ms", "no key had its state on the worker that failed")
+	case f.atNS == 0:
+		m["first_output_ms"] = runlog.Missing("ms", "no output of the failed keys came from a successor")
+	default:
+		m["first_output_ms"] = runlog.Value(runlog.MS(time.Duration(f.atNS-t.col.originNS)-fault.at), "ms")
+	}
+	m["fenced_frames"] = runlog.Value(float64(t.seen.fenced), "frames")
+}
+
+// costs are what the steady phase took of the workers.
+func (t *trial) costs(m map[string]runlog.Metric) {
+	b, a := t.seen.before, t.seen.after
+	missing := func(reason string) {
+		m["cpu_s_per_mrec"], m["rss_bytes"] = runlog.Missing("s", reason), runlog.Missing("bytes", reason)
+		m["network_bytes_s"], m["disk_bytes_s"] = runlog.Missing("bytes/s", reason), runlog.Missing("bytes/s", reason)
+	}
+	span := (a.at - b.at).Seconds()
+	switch {
+	case !t.seen.haveSteady:
+		missing("the steady phase did not end")
+	case !b.ok || !a.ok:
+		missing("the workers could not be read: " + b.why + a.why)
+	case a.answered <= b.answered || span <= 0:
+		missing("nothing was answered in the steady phase")
+	default:
+		m["cpu_s_per_mrec"] = runlog.Value((a.cpu-b.cpu).Seconds()/float64(a.answered-b.answered)*1e6, "s")
+		m["rss_bytes"] = runlog.Value(float64(a.rss), "bytes")
+		m["network_bytes_s"] = runlog.Value(float64(a.network-b.network)/span, "bytes/s")
+		m["disk_bytes_s"] = runlog.Value(float64(a.disk-b.disk)/span, "bytes/s")
+	}
+}
+
+// checkpointMetrics are about the complete checkpoints of the whole trial.
+func (t *trial) checkpointMetrics(m map[string]runlog.Metric) {
+	if t.job.Checkpoint == 0 {
+		return
+	}
+	var took, cut []float64
+	for _, tr := range t.traces {
+		switch tr.Kind {
+		case coord.TraceComplete:
+			took = append(took, float64(tr.Count)/1e6)
+		case coord.TraceSnapshot:
+			cut = append(cut, float64(tr.Count)/1e6)
+		}
+	}
+	m["checkpoints"] = runlog.Value(float64(len(took)), "checkpoints")
+	m["checkpoint_ms"], m["checkpoint_sync_ms"] = runlog.Missing("ms", "no checkpoint was complete"), runlog.Missing("ms", "no task took a snapshot")
+	if len(took) > 0 {
+		slices.Sort(took)
+		m["checkpoint_ms"] = runlog.Value(took[len(took)/2], "ms")
+	}
+	if len(cut) > 0 {
+		m["checkpoint_sync_ms"] = runlog.Value(slices.Max(cut), "ms")
+	}
+}
+
+func (t *trial) capacity() runlog.Metric {
+	b := t.seen.burst
+	switch {
+	case !b.done && !t.seen.drained:
+		return runlog.Missing("records/s", "the records before the burst were not all answered in time")
+	case !b.done:
+		return runlog.Missing("records/s", "the trial ended before the burst was over")
+	}
+	return runlog.Value(float64(b.answers)/b.took.Seconds(), "records/s")
+}
+
+func orElse(s, alternative string) string {
+	if s == "" {
+		return alternative
+	}
+	return s
+}
+
+// answers fills in the account of records and answers.
+func (t *trial) answers(rep *runlog.Repetition) {
+	var emitted uint64
+	for _, n := range t.seen.emitted {
+		emitted += n
+	}
+	scheduled := max(t.feed.scheduled(), emitted)
+	if t.seen.interrupted || t.seen.overdue != "" || t.seen.failure != nil {
+		var due []uint64
+		due = append(due, make([]uint64, len(t.feed.splits))...)
+		scheduled = 0
+		for s := range t.feed.splits {
+			due[s] = min(t.feed.splits[s].Due(t.stoppedAt), t.feed.limits[s])
+			scheduled += due[s]
+		}
+		scheduled = max(scheduled, emitted)
+	}
+	n := func(v uint64) *int64 { return runlog.N(int64(v)) }
+	a := runlog.Answers{Scheduled: n(scheduled), Emitted: n(emitted), NotEmitted: n(scheduled - emitted)}
+	if t.blind != nil {
+		a.Reason = t.blind.Error()
+		rep.Answers = a
+		return
+	}
+	sum := t.compare()
+	a.Expected, a.Answered, a.Duplicated, a.Wrong = n(sum.Expected), n(sum.Answered), n(sum.Duplicated), n(sum.Wrong)
+	if sum.OrderKnown {
+		a.Reordered = n(sum.Reordered)
+	} else {
+		a.Reason = "records that were only passed on have no order that could be checked"
+	}
+	if t.migration != nil {
+		rep.Metrics["reordered_at_handover"] = runlog.Value(float64(sum.AtHandOver), "answers")
+	}
+	if t.seen.ended {
+		a.Lost = n(sum.Lost)
+	} else {
+		a.Late = n(sum.Lost)
+		a.Reason = "the job had not ended: what had not come by then may have been lost or late"
+	}
+	rep.Answers = a
+}
+
+// compare holds the outputs against the golden answers; it does so once.
+func (t *trial) compare() verify.Answers {
+	if t.sum != nil {
+		return *t.sum
+	}
+	golden := verify.Golden(t.w, t.seen.emitted)
+	sum := verify.Answers{OrderKnown: true}
+	for i, e := range t.expect {
+		sum = sum.Plus(t.col.oracles[i].Answers(golden, e.Times))
+	}
+	t.sum = &sum
+	return sum
+}
+
+// lateWithoutLimit enters every record of the measured phases that was never answered into the delays.
+func (t *trial) lateWithoutLimit(rec *stats.Recorder) {
+	if t.blind != nil || t.compare().Lost == 0 {
+		return
+	}
+	counts := map[uint64]uint64{}
+	var cols core.Columns
+	for s, n := range t.seen.emitted {
+		for from := uint64(0); from < n; from += core.MaxBatch {
+			cols.Reset()
+			t.feed.splits[s].Fill(&cols, from, int(min(core.MaxBatch, n-from)))
+			for i, key := range cols.Keys {
+				counts[key]++
+				if due := time.Duration(cols.Times[i]); due < t.length {
+					t.enterLate(rec, key, counts[key], due)
+				}
+			}
+		}
+	}
+}
+
+func (t *trial) enterLate(rec *stats.Recorder, key, nth uint64, due time.Duration) {
+	for i, e := range t.expect {
+		if !t.col.oracles[i].Has(key, nth*e.Times) {
+			rec.Unanswered(due, 1)
+		}
+	}
+}
+
+// verdict judges the repetition. Wrong answers beat all else.
+func (t *trial) verdict(rep *runlog.Repetition, steady *stats.Histogram) {
+	set := func(v runlog.Verdict, format string, args ...any) {
+		if w := rep.Verdict.Worse(v); w != rep.Verdict {
+			rep.Verdict, rep.VerdictReason = v, fmt.Sprintf(format, args...)
+		}
+	}
+	promise, err := verify.Promise(&t.job)
+	switch {
+	case t.blind != nil:
+		set(runlog.Unknown, "%v", t.blind)
+	case err != nil:
+		set(runlog.Unknown, "%v", err)
+	default:
+		a := t.compare()
+		if !t.seen.ended {
+			a.Lost = 0 // not known to be lost
+		}
+		if broken := verify.Judge(promise, t.anyFailure(), a); broken != "" {
+			set(runlog.Invalid, "%s", broken)
+		}
+	}
+	switch {
+	case t.seen.interrupted:
+		set(runlog.Unknown, "interrupted")
+	case t.seen.overdue != "":
+		set(runlog.Unknown, "%s", t.seen.overdue)
+	case t.seen.failure != nil:
+		set(runlog.Unknown, "%v", t.seen.failure)
+	case !t.seen.ended:
+		set(runlog.Unknown, "the job did not end within the drain time of %v", t.cell.Timing.Drain)
+	}
+	if why := t.behind(steady); why != "" {
+		set(runlog.Unknown, "%s", why)
+	}
+}
+
+// anyFailure says whether anything failed, by a planned fault or by accident.
+func (t *trial) anyFailure() bool {
+	_, detected := t.find(coord.TraceDetected, math.MinInt64)
+	_, failed := t.find(coord.TraceTaskFailed, math.MinInt64)
+	return detected || failed || len(t.injected) > 0
+}
+
+// harnessLag is the send lag below which the harness is always taken to have kept its schedule.
+const harnessLag = 5 * time.Millisecond
+
+// behind says whether the harness could not keep its own schedule in the steady phase: its sends lagged so much that they
+// make up a good part of the delays.
+func (t *trial) behind(steady *stats.Histogram) string {
+	lag, ok := t.lag.MeasuredPercentile(99)
+	p99, measured := steady.MeasuredPercentile(99)
+	if !ok || !measured || lag <= harnessLag || lag <= p99/2 {
+		return ""
+	}
+	return fmt.Sprintf("the harness did not keep its schedule: 1 %% of its sends were more than %.1f ms late, the p99 delay was %.1f ms", runlog.MS(lag), runlog.MS(p99))
+}

@@ -1,0 +1,259 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-bench/weir/engine/coord"
+	"github.com/weir-bench/weir/engine/host"
+	"github.com/weir-bench/weir/reports/runlog"
+)
+
+// step is something that happens at a time of the trial's axis.
+type step struct {
+	at time.Duration
+	do func(ctx context.Context) error
+}
+
+// play goes through the phases.
+func (t *trial) play(ctx context.Context) error {
+	t.phase("warm-up")
+	for _, s := range t.steps() {
+		if err := t.until(ctx, s.at); err != nil {
+			return err
+		}
+		if err := s.do(ctx); err != nil {
+			return err
+		}
+	}
+	t.phase("drain")
+	if err := t.drain(ctx, t.feed.scheduled()); err != nil {
+		return err
+	}
+	if t.cell.Timing.Capacity > 0 && t.seen.drained {
+		if err := t.saturate(ctx); err != nil {
+			return err
+		}
+	}
+	return t.end(ctx)
+}
+
+// steps lists what happens up to the end of the measured phases, in order.
+func (t *trial) steps() []step {
+	c := t.cell
+	origin := c.Timing.Warmup
+	steadyTo := c.Timing.Steady
+	var out []step
+	if m := c.Migration; m != nil && !isControl(m) {
+		at := c.EventTime(m.At)
+		steadyTo = min(steadyTo, at)
+		out = append(out, step{origin + at, t.migrate})
+		if m.Back != nil {
+			out = append(out, step{origin + at + *m.Back, t.moveBack})
+		}
+	}
+	for i := range c.Faults {
+		f := &c.Faults[i]
+		at := c.EventTime(f.At)
+		steadyTo = min(steadyTo, at)
+		inj := &injection{fault: f}
+		out = append(out, step{origin + at, func(context.Context) error { return t.inject(inj) }})
+		if f.For > 0 {
+			out = append(out, step{origin + at + f.For, func(context.Context) error { return t.heal(inj) }})
+		}
+	}
+	t.seen.steadyTo = origin + steadyTo
+	marks := []step{{origin, t.beginSteady}, {origin + steadyTo, t.endSteady}}
+	out = append(marks, out...)
+	slices.SortStableFunc(out, func(a, b step) int { return int(a.at - b.at) })
+	return append(out, step{t.length, func(context.Context) error { return t.healAll() }})
+}
+
+func (t *trial) beginSteady(context.Context) error {
+	t.phase("steady")
+	t.seen.before = t.read()
+	return nil
+}
+
+func (t *trial) endSteady(context.Context) error {
+	t.seen.after = t.read()
+	t.seen.haveSteady = true
+	if len(t.cell.Faults) > 0 || t.cell.Migration != nil {
+		t.phase("event")
+	} else {
+		t.phase("after")
+	}
+	return nil
+}
+
+// drain waits until n records of the workload were answered, for at most the suite's time. That they were not is no
+// error.
+func (t *trial) drain(ctx context.Context, n uint64) error {
+	times := uint64(0)
+	for _, e := range t.expect {
+		times += e.Times
+	}
+	deadline := t.now() + t.cell.Timing.Drain
+	for !t.seen.drained && t.now() < deadline {
+		var answered uint64
+		if err := t.h.Do(func(*coord.Coordinator, *coord.Effects) { answered = t.col.answered() }); err != nil {
+			return t.over()
+		}
+		if t.blind != nil || answered >= n*times {
+			t.seen.drained = true
+			return nil
+		}
+		if err := t.until(ctx, t.now()+2*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// burst is what a saturating phase gave.
+type burst struct {
+	done    bool
+	answers uint64
+	took    time.Duration
+	reason  string // why it gave nothing
+}
+
+// saturate sends as fast as the job takes it. The first quarter fills the queues and does not count.
+func (t *trial) saturate(ctx context.Context) error {
+	t.phase("capacity")
+	d := t.cell.Timing.Capacity
+	begin := t.now()
+	if err := t.h.Do(func(*coord.Coordinator, *coord.Effects) { t.feed.mode = saturating }); err != nil {
+		return t.over()
+	}
+	var from, to uint64
+	var fromAt, toAt time.Duration
+	mark := func(n *uint64, at *time.Duration) error {
+		err := t.h.Do(func(*coord.Coordinator, *coord.Effects) { *n, *at = t.col.answered(), t.now() })
+		if err != nil {
+			return t.over()
+		}
+		return nil
+	}
+	if err := t.until(ctx, begin+d/4); err != nil {
+		return err
+	}
+	if err := mark(&from, &fromAt); err != nil {
+		return err
+	}
+	if err := t.until(ctx, begin+d); err != nil {
+		return err
+	}
+	if err := mark(&to, &toAt); err != nil {
+		return err
+	}
+	t.seen.burst = burst{done: true, answers: to - from, took: toAt - fromAt}
+	return nil
+}
+
+// end closes the feed and waits until every sink has ended, for at most the suite's time.
+func (t *trial) end(ctx context.Context) error {
+	t.phase("end")
+	var emitted uint64
+	err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) {
+		t.feed.mode = saturating // so that the end, which comes behind the last record, is due
+		for s := range t.feed.splits {
+			n := c.Edge.Emitted(s)
+			emitted += n
+			if n > 0 { // a feed of no records has no end
+				c.Edge.Bound(s, n)
+			}
+			t.seen.emitted = append(t.seen.emitted, n)
+		}
+	})
+	if err != nil {
+		return t.over()
+	}
+	if emitted == 0 {
+		return fmt.Errorf("no record was sent in %v", t.length)
+	}
+	limit := time.NewTimer(t.cell.Timing.Drain)
+	defer limit.Stop()
+	select {
+	case <-t.h.Done():
+		if err := t.h.Err(); err != nil {
+			return fmt.Errorf("the job failed: %w", err)
+		}
+		t.seen.ended = true
+	case <-limit.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// finish closes the harness; from here on what was the event loop's belongs to the trial.
+func (t *trial) finish() {
+	if len(t.seen.emitted) == 0 {
+		// The job failed, or somebody was in a hurry: what was sent so far is what is expected.
+		_ = t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) { // closed: nothing was sent
+			for s := range t.feed.splits {
+				t.seen.emitted = append(t.seen.emitted, c.Edge.Emitted(s))
+			}
+		})
+	}
+	_ = t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) { // closed: nothing to count
+		f, _ := c.Edge.Fenced()
+		t.seen.fenced = f
+		for _, m := range c.Meters() {
+			t.seen.fenced += m.Fenced
+		}
+	})
+	t.stoppedAt = t.now()
+	if err := t.h.Close(); err != nil && t.seen.failure == nil && !t.seen.interrupted && t.seen.overdue == "" {
+		t.seen.failure = err
+	}
+	t.log.emit(runlog.Event{Kind: runlog.TrialEnded}, int64(t.now()))
+}
+
+// reading is what the workers had used, and done, at one moment.
+type reading struct {
+	at       time.Duration
+	cpu      time.Duration
+	rss      int64
+	network  int64
+	disk     int64
+	answered uint64
+	loads    []groupLoad
+	ok       bool
+	why      string
+}
+
+// read asks the workers that have tasks.
+func (t *trial) read() reading {
+	r := reading{ok: true}
+	var nodes []int
+	err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) {
+		r.at, r.answered = t.now(), t.col.answered()
+		for s := range t.job.Workers {
+			nodes = append(nodes, c.NodeOfSlot(s))
+		}
+		r.loads = groupLoads(c, &t.job)
+	})
+	if err != nil {
+		return reading{why: err.Error()}
+	}
+	for _, n := range nodes {
+		u, err := t.h.Usage(n)
+		var m host.WorkerMetrics
+		if err == nil {
+			m, err = t.h.WorkerMetrics(n, time.Second)
+		}
+		if err != nil {
+			r.ok, r.why = false, err.Error()
+			continue
+		}
+		r.cpu += u.UserCPU + u.SystemCPU
+		r.rss += u.RSSBytes
+		r.network += m.Wire.SentBytes
+		r.disk += m.Disk.WrittenBytes
+	}
+	return r
+}
