@@ -2,7 +2,9 @@ package operator
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/state"
@@ -12,8 +14,10 @@ import (
 type Context struct {
 	// Groups is the number of key groups; 0 for operators without state.
 	Groups uint32
-	// State is the keyed state; nil for operators without state.
+	// State is the keyed state of operators with values of a fixed size, Blob of those with values of any size; nil for
+	// others.
 	State *state.Heap
+	Blob  *state.Blob
 	// Out receives the outputs, in order.
 	Out core.Columns
 	// Loads counts the records of each key group since the task started.
@@ -32,18 +36,52 @@ type Kind struct {
 	core.KindInfo
 	// Doc is one line for people.
 	Doc string
-	// New makes the operator of one task. valueBytes is the state size of a key.
+	// Blob says that the keyed state has values of any size.
+	Blob bool
+	// Resizes says that other numbers of records may come out than go in, or records of another size.
+	Resizes bool
+	// New makes the operator of one task. It panics on parameters that Check refuses.
 	New func(spec *core.OperatorSpec) Operator
+	// check says what is wrong with a spec's parameters; nil: the kind ignores them.
+	check func(spec *core.OperatorSpec) error
+}
+
+// parsed fills New and check of a kind from the function that reads its parameters.
+func parsed[T Operator](k Kind, parse func(*core.OperatorSpec) (T, error)) Kind {
+	k.New = func(spec *core.OperatorSpec) Operator {
+		o, err := parse(spec)
+		return must(o, err)
+	}
+	k.check = func(spec *core.OperatorSpec) error {
+		_, err := parse(spec)
+		return err
+	}
+	k.Resizes = true
+	return k
+}
+
+// keyed describes a kind whose state has values of any size.
+func keyed(name, doc string) Kind {
+	return Kind{Name: name, KindInfo: core.KindInfo{Keyed: true}, Blob: true, Doc: doc}
 }
 
 // Kinds lists the built-in operators.
 func Kinds() []Kind {
 	return []Kind{
-		{Name: "source", KindInfo: core.KindInfo{Source: true}, Doc: "reads a split of the feed", New: newForward},
+		{Name: "source", KindInfo: core.KindInfo{Source: true}, Doc: "reads a split of the feed; makes watermarks where it is told the event time", New: newForward, check: checkSource},
 		{Name: "forward", Doc: "passes records on (a stateless map)", New: newForward},
-		{Name: "filter", Doc: "passes on the records whose key hashes below a share", New: newFilter},
+		{Name: "filter", Doc: "passes on the records whose key hashes below a share, or for which an expression holds", Resizes: true, New: newFilter, check: checkFilter},
+		parsed(Kind{Name: "map", Doc: "gives each record for which an expression holds a new key, value and payload"}, parseMapping),
 		{Name: "count", KindInfo: core.KindInfo{Keyed: true}, Doc: "counts the records of each key; emits the count so far", New: newCount},
 		{Name: "sum", KindInfo: core.KindInfo{Keyed: true}, Doc: "sums the values of each key; emits the sum so far", New: newSum},
+		parsed(Kind{Name: "every", KindInfo: core.KindInfo{Keyed: true}, Doc: "counts the records of each key; emits the count at each n-th"}, parseEvery),
+		parsed(keyed("aggregate", "count, sum, max, min or avg of each key, when the stream ends"), parsePanes),
+		parsed(keyed("tumbling", "the same by windows that follow each other"), parsePanes),
+		parsed(keyed("sliding", "the same by windows that overlap"), parsePanes),
+		parsed(keyed("session", "the same by sessions, which a gap ends"), parseSession),
+		parsed(keyed("top-k", "the first k records of each key and window in an order, with ties"), parseTopK),
+		parsed(keyed("over", "count, sum, max, min or avg of each key's last n records in the order of event time"), parseOver),
+		parsed(keyed("join", "joins two streams by key, by windows or as they come"), parseJoin),
 		{Name: "sink", KindInfo: core.KindInfo{Sink: true}, Doc: "hands outputs to the collector", New: newForward},
 	}
 }
@@ -70,16 +108,62 @@ func newForward(*core.OperatorSpec) Operator { return forward{} }
 
 func (forward) Process(c *Context, in *core.Columns) { c.Out.AppendAll(in) }
 
+func checkSource(spec *core.OperatorSpec) error {
+	_, err := parseWatermarks(spec)
+	return err
+}
+
 type filter struct{ below uint64 }
 
 func newFilter(spec *core.OperatorSpec) Operator {
+	if spec.Params["where"] != "" {
+		return must(parseWhere(spec))
+	}
+	below, err := parseShare(spec)
+	if err != nil {
+		panic("operator: unchecked " + err.Error())
+	}
+	return filter{below}
+}
+
+func checkFilter(spec *core.OperatorSpec) error {
+	if spec.Params["where"] != "" {
+		_, err := parseWhere(spec)
+		return err
+	}
+	_, err := parseShare(spec)
+	return err
+}
+
+func parseWhere(spec *core.OperatorSpec) (*mapping, error) {
+	p := readParams(spec, "where")
+	return &mapping{where: p.num("where", p.layout.names())}, p.err
+}
+
+// parseShare returns the bound below which 53 bits of a key's hash must lie.
+func parseShare(spec *core.OperatorSpec) (uint64, error) {
+	p := readParams(spec, "share")
 	share := 1.0
 	if s := spec.Params["share"]; s != "" {
-		if _, err := fmt.Sscanf(s, "%g", &share); err != nil {
-			share = 1 // validation refuses it long before
+		v, err := strconv.ParseFloat(s, 64)
+		if err == nil && !(v >= 0 && v <= 1) {
+			err = errShare
 		}
+		if err != nil {
+			p.fail("share", fmt.Errorf("%q: %w", s, err))
+		}
+		share = v
 	}
-	return filter{uint64(share * float64(1<<53))}
+	return uint64(share * float64(1<<53)), p.err
+}
+
+var errShare = errors.New("a share is from 0 to 1")
+
+func must[T Operator](o T, err error) Operator {
+	if err != nil {
+		panic("operator: unchecked " + err.Error())
+	}
+	return o
 }
 
 func (f filter) Process(c *Context, in *core.Columns) {
@@ -139,5 +223,30 @@ func (sum) Process(c *Context, in *core.Columns) {
 		n := int64(binary.LittleEndian.Uint64(v)) + add
 		binary.LittleEndian.PutUint64(v, uint64(n))
 		out.Vals = append(out.Vals, n)
+	}
+}
+
+// every keeps the number of records of each key in the first 8 bytes of its state.
+type every struct{ n uint64 }
+
+func parseEvery(spec *core.OperatorSpec) (every, error) {
+	p := readParams(spec, "n")
+	p.require("n")
+	return every{uint64(p.integer("n", 1))}, p.err
+}
+
+func (o every) Process(c *Context, in *core.Columns) {
+	out := &c.Out
+	for i, k := range in.Keys {
+		g := core.KeyGroup(k, c.Groups)
+		c.Loads[g]++
+		v, _ := c.State.Ref(g, k)
+		n := binary.LittleEndian.Uint64(v) + 1
+		binary.LittleEndian.PutUint64(v, n)
+		if n%o.n == 0 {
+			out.Keys = append(out.Keys, k)
+			out.Times = append(out.Times, in.Times[i])
+			out.Vals = append(out.Vals, int64(n))
+		}
 	}
 }
