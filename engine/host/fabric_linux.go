@@ -285,26 +285,31 @@ func (f *fabric) decode(c *conn, p []byte, now int64) error {
 	if m.Type != hostHello || m.Token != f.token || m.Node < 0 || m.Node > maxNode {
 		return fmt.Errorf("hello of node %d is not of this run", m.Node)
 	}
+	f.supersede(m.Node)
 	c.node = m.Node
 	f.owner.up(c.node)
 	return nil
 }
 
-// drop closes an accepted connection. Of one that a newer one of the same node has replaced, nobody is told.
+// supersede closes an earlier connection of a node that has dialled again. What may still be on it is older than what
+// comes now, and a stale ack behind a newer one would ask for what is no longer kept.
+func (f *fabric) supersede(node int) {
+	for _, c := range f.conns {
+		if c != nil && c.link == nil && c.node == node {
+			f.closeConn(c)
+		}
+	}
+}
+
+// drop closes an accepted connection because of what happened on it.
 func (f *fabric) drop(c *conn, why string, err error) {
 	if err != nil {
 		why = fmt.Sprintf("%s: %v", why, err)
 	}
 	f.closeConn(c)
-	if c.node < 0 {
-		return
+	if c.node >= 0 {
+		f.owner.lost(c.node, why)
 	}
-	for _, o := range f.conns {
-		if o != nil && o.link == nil && o.node == c.node {
-			return
-		}
-	}
-	f.owner.lost(c.node, why)
 }
 
 // closeConns closes all connections; the fabric is of no use afterwards.
