@@ -35,10 +35,10 @@ func checkMapOrder(t *tree, table []room) (vs []violation) {
 				if !ok || fn.Body == nil {
 					continue
 				}
-				locals := mapLocals(fn)
+				locals, sorted := mapLocals(fn), sortedNames(fn)
 				ast.Inspect(fn.Body, func(n ast.Node) bool {
 					r, ok := n.(*ast.RangeStmt)
-					if !ok || !isMap(r.X, fields, locals) || harmless(r.Body) {
+					if !ok || !isMap(r.X, fields, locals) || harmless(r.Body, sorted) {
 						return true
 					}
 					line := t.fset.Position(r.Pos()).Line
@@ -134,9 +134,31 @@ func isMap(e ast.Expr, fields, locals map[string]bool) bool {
 	return makesMap(e)
 }
 
-// harmless says that a loop's statements give the same in any order: they fill or empty a map at the loop's key, or
-// count up.
-func harmless(body *ast.BlockStmt) bool {
+// sortedNames are the variables that a function sorts, with package sort or slices.
+func sortedNames(fn *ast.FuncDecl) map[string]bool {
+	out := map[string]bool{}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		s, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := s.X.(*ast.Ident)
+		name, ok2 := call.Args[0].(*ast.Ident)
+		if ok && ok2 && (x.Name == "sort" || x.Name == "slices" && strings.HasPrefix(s.Sel.Name, "Sort")) {
+			out[name.Name] = true
+		}
+		return true
+	})
+	return out
+}
+
+// harmless says that a loop's statements give the same in any order: they fill or empty a map at the loop's key, count
+// up, or collect what is sorted.
+func harmless(body *ast.BlockStmt, sorted map[string]bool) bool {
 	for _, s := range body.List {
 		switch s := s.(type) {
 		case *ast.IncDecStmt:
@@ -155,11 +177,17 @@ func harmless(body *ast.BlockStmt) bool {
 			if len(s.Lhs) != 1 {
 				return false
 			}
-			if _, ok := s.Lhs[0].(*ast.IndexExpr); !ok {
+			switch l := s.Lhs[0].(type) {
+			case *ast.IndexExpr:
+			case *ast.Ident:
+				if !sorted[l.Name] {
+					return false
+				}
+			default:
 				return false
 			}
 		case *ast.IfStmt:
-			if s.Else != nil || s.Init != nil || !harmless(s.Body) {
+			if s.Else != nil || s.Init != nil || !harmless(s.Body, sorted) {
 				return false
 			}
 		case *ast.BranchStmt:
