@@ -30,7 +30,7 @@ type LoadRequest struct {
 	Checkpoint uint64
 	From       []int
 	Want       []bool
-	Into       *state.Heap
+	Into       state.Keyed
 }
 
 // Effects is what a step asks of the world, in order. The caller owns it and reuses it.

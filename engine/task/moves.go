@@ -30,6 +30,7 @@ type held struct {
 	group   uint32
 	records core.Columns
 	off     int
+	marks   []heldMark
 	readyNS int64
 }
 
@@ -51,7 +52,7 @@ type transfer struct {
 }
 
 func (m *moves) init(t *Task) {
-	m.active = t.ctx.State != nil
+	m.active = t.keyed != nil
 	if !m.active {
 		return
 	}
@@ -141,14 +142,14 @@ func (m *moves) give(t *Task, r *round) {
 		if len(groups) == 0 {
 			continue
 		}
-		m.sending = append(m.sending, &transfer{r.version, m.peers[to], t.ctx.State.Cut(groups)})
+		m.sending = append(m.sending, &transfer{r.version, m.peers[to], t.keyed.Cut(groups)})
 		for _, g := range groups {
 			if !m.owns[g] {
 				t.fail(fmt.Errorf("route version %d takes key group %d, which the task does not own", r.version, g))
 				return
 			}
 			m.owns[g] = false
-			t.ctx.State.Drop(g)
+			t.keyed.Drop(g)
 		}
 	}
 }
@@ -191,7 +192,7 @@ func (m *moves) full() bool {
 func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 	chunk, err := core.DecodeStateChunk(c.Body)
 	if err == nil {
-		err = t.ctx.State.Install(chunk.Group, chunk.Data)
+		err = t.keyed.Install(chunk.Group, chunk.Data)
 	}
 	if err != nil {
 		t.fail(fmt.Errorf("install key group %d of route version %d: %w", chunk.Group, c.ID, err))
@@ -217,7 +218,7 @@ func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 	}
 	r.left--
 	r.waited += uint64(h.records.Len())
-	if h.records.Len() > 0 && !t.w.graph.Job.Bug("drop-moving-buffer") {
+	if h.records.Len()+len(h.marks) > 0 && !t.w.graph.Job.Bug("drop-moving-buffer") {
 		m.ready = append(m.ready, h)
 	}
 	t.end()
@@ -268,16 +269,20 @@ func (m *moves) hasReady() bool { return len(m.ready) > 0 }
 // drain works on records that had to wait; it comes before any further input, so that the order within a key holds.
 func (m *moves) drain(t *Task, nowNS int64, e *Effects) int {
 	h := m.ready[0]
-	n := min(h.records.Len()-h.off, core.MaxBatch)
-	cols := h.records.Slice(h.off, h.off+n)
-	if n = t.serve(cols.Keys, uint64(h.off), h.readyNS, nowNS, e); n == 0 {
-		return 0
+	n := h.untilMark(min(h.records.Len()-h.off, core.MaxBatch))
+	if n > 0 {
+		cols := h.records.Slice(h.off, h.off+n)
+		if n = t.serve(cols.Keys, uint64(h.off), h.readyNS, nowNS, e); n == 0 {
+			return 0
+		}
+		cols = h.records.Slice(h.off, h.off+n)
+		t.apply(&cols)
+		h.off += n
 	}
-	cols = h.records.Slice(h.off, h.off+n)
-	t.apply(&cols)
-	if h.off += n; h.off == h.records.Len() {
+	h.passMarks(t)
+	if h.off == h.records.Len() && len(h.marks) == 0 {
 		m.ready = append(m.ready[:0], m.ready[1:]...)
 		t.end()
 	}
-	return n
+	return max(n, 1)
 }

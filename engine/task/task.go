@@ -52,6 +52,8 @@ type Task struct {
 	chunkTurn  bool
 	ending     bool // every input has ended
 	moves      moves
+	keyed      state.Keyed // the context's state; nil when there is none
+	marks      watermarks
 
 	busyUntilNS int64
 	busyNS      int64
@@ -71,7 +73,13 @@ func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
 	t.logOrder = spec.Recovery == "active" && !w.graph.Job.Bug("forget-order-log")
 	if kind.Keyed {
 		t.ctx.Groups = spec.Groups
-		t.ctx.State = state.NewHeap(spec.Groups, max(spec.ValueBytes, 8))
+		if kind.Blob {
+			t.ctx.Blob = state.NewBlob(spec.Groups)
+			t.keyed = t.ctx.Blob
+		} else {
+			t.ctx.State = state.NewHeap(spec.Groups, max(spec.ValueBytes, 8))
+			t.keyed = t.ctx.State
+		}
 		t.ctx.Loads = make([]uint64, spec.Groups)
 	}
 	for i, id := range info.Ins {
@@ -92,6 +100,7 @@ func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
 	}
 	t.makeOuts(routes)
 	t.moves.init(t)
+	t.marks.init(t)
 	return t
 }
 
@@ -268,12 +277,16 @@ func (t *Task) process(cols *core.Columns, e *Effects) {
 		t.moves.split(t, cols)
 		return
 	}
+	if t.marks.source != nil {
+		t.applyTimed(cols)
+		return
+	}
 	t.apply(cols)
 }
 
 // apply runs the operator and routes what it emits.
 func (t *Task) apply(cols *core.Columns) {
-	if len(t.edges) == 1 && t.edges[0].forward && t.kind.Name != "filter" {
+	if len(t.edges) == 1 && t.edges[0].forward && !t.kind.Resizes {
 		t.applyForward(cols)
 		return
 	}
@@ -367,6 +380,8 @@ func (t *Task) control(i int, b *core.Batch, nowNS int64, e *Effects) {
 		t.onBarrier(i, c, nowNS, e)
 	case core.CtlEnd:
 		t.onEnd(i, c)
+	case core.CtlWatermark:
+		t.onWatermark(i, c)
 	case core.CtlPause:
 		t.paused = true
 	case core.CtlResume:
@@ -384,6 +399,7 @@ func (t *Task) control(i int, b *core.Batch, nowNS int64, e *Effects) {
 
 func (t *Task) onEnd(i int, c core.Control) {
 	t.ins[i].ended = true
+	t.advanceWatermark()
 	for _, k := range t.barrierIns {
 		if in := t.ins[k]; in.Channel.Kind == core.ChanData && !in.ended {
 			return
@@ -395,6 +411,7 @@ func (t *Task) onEnd(i int, c core.Control) {
 
 // end passes the end of the stream on, behind all records that still wait for their state.
 func (t *Task) end() {
+	t.passWatermark()
 	if t.ending && (t.moves.holding == 0 && !t.moves.hasReady() || t.w.graph.Job.Bug("end-before-held")) {
 		t.ending = false
 		t.broadcast(core.Control{Type: core.CtlEnd})
@@ -499,8 +516,8 @@ func (t *Task) snapshot(id uint64, e *Effects) {
 		panic(err) // plain numbers
 	}
 	req := SnapshotRequest{Task: t.info.ID, Epoch: t.Epoch, Checkpoint: id, Meta: meta}
-	if t.ctx.State != nil {
-		req.State = t.ctx.State.Cut(t.moves.owned())
+	if t.keyed != nil {
+		req.State = t.keyed.Cut(t.moves.owned())
 	}
 	req.CutNS = t.w.Clock() - started
 	t.w.snapshots = append(t.w.snapshots, pendingSnapshot{t.info.ID, id, t.Epoch, req.State, req.CutNS, m.FeedNext})

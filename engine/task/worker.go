@@ -146,7 +146,7 @@ func (w *Worker) deploy(m *core.Msg) error {
 			t.loading = true
 			loading++
 			w.e.Loads = append(w.e.Loads, LoadRequest{Task: d.Task, Epoch: d.Epoch, Checkpoint: d.Restore,
-				From: d.RestoreFrom, Want: t.moves.owns, Into: t.ctx.State})
+				From: d.RestoreFrom, Want: t.moves.owns, Into: t.keyed})
 		}
 	}
 	if loading == 0 {
@@ -515,8 +515,9 @@ func (t *Task) meters(loads bool) core.Meters {
 		m.Groups = t.moves.owned()
 		for _, g := range m.Groups {
 			m.Loads = append(m.Loads, t.ctx.Loads[g])
-			m.StateBytes = append(m.StateBytes, t.ctx.State.Bytes(g))
+			m.StateBytes = append(m.StateBytes, t.keyed.Bytes(g))
 		}
+		m.Late = t.late()
 	}
 	return m
 }

@@ -1,0 +1,14 @@
+package state
+
+// Keyed is what snapshots and moves need of keyed state, whatever its values are. Ownership and concurrency are those of
+// Heap.
+type Keyed interface {
+	// Cut returns a snapshot of whole groups.
+	Cut(groups []uint32) *Snapshot
+	// Install applies a chunk of a snapshot of the same kind of store.
+	Install(group uint32, chunk []byte) error
+	// Drop empties a group.
+	Drop(group uint32)
+	// Bytes returns the size of the group's keys and values.
+	Bytes(group uint32) int64
+}
