@@ -50,6 +50,7 @@ type Proxy struct {
 	wires  []*wire // fixed
 	edges  []*edge // fixed
 	wg     sync.WaitGroup
+	once   sync.Once
 }
 
 // wire is a link: its state and its connections.
@@ -211,8 +212,13 @@ func (p *Proxy) refuses(ctx context.Context, l Link) (refused int, err error) {
 	return refused, nil
 }
 
-// Close resets all connections, closes all addresses and waits until nothing is left.
-func (p *Proxy) Close() error {
+// Close resets all connections, closes all addresses and waits until nothing is left. It may be called again.
+func (p *Proxy) Close() (err error) {
+	p.once.Do(func() { err = p.close() })
+	return err
+}
+
+func (p *Proxy) close() error {
 	p.cancel()
 	for _, w := range p.wires {
 		w.mu.Lock()
@@ -232,7 +238,6 @@ func (p *Proxy) Close() error {
 	for _, e := range p.edges {
 		err = errors.Join(err, e.hold.close())
 	}
-	p.edges, p.wires = nil, nil
 	return err
 }
 
