@@ -77,6 +77,7 @@ type CapacityOptions struct {
 	Keys        spec.Count
 	Duration    time.Duration
 	Checkpoint  time.Duration // 0: off
+	Rate        spec.Rate     // records/s; 0: as fast as it goes
 	Seed        uint64
 	JSON        bool
 	Progress    *progress.Progress

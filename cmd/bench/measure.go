@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,10 +52,11 @@ func (c *cli) reportCommand() *cobra.Command {
 func (c *cli) capacityCommand() *cobra.Command {
 	o := CapacityOptions{Keys: 100_000}
 	var keys int64
+	var rate string
 	cmd := &cobra.Command{
 		Use: "capacity", Short: "Measure how many records a second a keyed count can take",
-		Long:    "Capacity runs a keyed count of uniform keys as fast as it goes, with every output\nreturned and checked. The last line is 'capacity: N records/s (…)'.",
-		Example: "  bench capacity\n  bench capacity --checkpoint 1s --json",
+		Long:    "Capacity runs a keyed count of uniform keys as fast as it goes, with every output\nreturned and checked. The last line is 'capacity: N records/s (…)'. With --rate it\nmeasures the delay at that rate instead.",
+		Example: "  bench capacity\n  bench capacity --rate 1M/s\n  bench capacity --checkpoint 1s --json",
 		Args:    exactly(0, ""),
 	}
 	f := cmd.Flags()
@@ -62,6 +65,7 @@ func (c *cli) capacityCommand() *cobra.Command {
 	f.Int64Var(&keys, "keys", 100_000, "distinct keys")
 	f.DurationVar(&o.Duration, "duration", 5*time.Second, "time measured")
 	f.DurationVar(&o.Checkpoint, "checkpoint", 0, "time between checkpoints; 0 for none")
+	f.StringVar(&rate, "rate", "", "measure the delay at this `rate`, such as 1M/s, instead of the capacity")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the workload")
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
 	display := c.progressFlag(cmd)
@@ -78,6 +82,11 @@ func (c *cli) capacityCommand() *cobra.Command {
 		case o.Checkpoint < 0 || o.Checkpoint > 0 && o.Checkpoint < time.Millisecond:
 			return flagRange(cmd, "checkpoint", o.Checkpoint, "0, or at least 1ms")
 		}
+		if rate != "" {
+			if o.Rate = parseRate(rate); o.Rate == 0 {
+				return &usageError{err: fmt.Errorf("--rate is %q; use records a second, such as 20000/s or 1M/s", rate), help: cmd.CommandPath()}
+			}
+		}
 		shown, err := display()
 		if err != nil {
 			return err
@@ -91,6 +100,25 @@ func (c *cli) capacityCommand() *cobra.Command {
 		return err
 	}
 	return cmd
+}
+
+var rateRE = regexp.MustCompile(`^([0-9]{1,12}(?:\.[0-9]{1,6})?)([kM]?)/s$`)
+
+// parseRate reads a rate in records/s; 0 is what it cannot read, or no rate.
+func parseRate(s string) spec.Rate {
+	m := rateRE.FindStringSubmatch(s)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return 0
+	}
+	n *= map[string]float64{"": 1, "k": 1e3, "M": 1e6}[m[2]]
+	if n > 1e9 {
+		return 0
+	}
+	return spec.Rate(n)
 }
 
 func flagRange(cmd *cobra.Command, flag string, got any, want string) error {

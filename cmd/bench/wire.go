@@ -17,7 +17,7 @@ import (
 
 // wire connects the commands to the parts of the program that do the work.
 func wire() app {
-	return app{known: known, child: child, run: runSuite, report: report}
+	return app{known: known, child: child, run: runSuite, report: report, capacity: measureCapacity}
 }
 
 // child is the whole life of a worker process. It is asked before anything else, so that workers start fast.

@@ -276,7 +276,7 @@ const (
 	roundCost      = 2 * time.Millisecond
 	roundBandwidth = 250e6
 	// spikeWeight is how much a second of waiting counts against a second of duration.
-	spikeWeight = 10
+	spikeWeight = 100
 )
 
 // rounds returns the number of rounds: the suite's, or the cost model's choice.

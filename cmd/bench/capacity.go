@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/weir-bench/weir/reports/stats"
+	"github.com/weir-bench/weir/suites/runner"
+	"github.com/weir-bench/weir/suites/verify"
+)
+
+// capacityReport is `bench capacity --json`.
+type capacityReport struct {
+	RecordsPerS      float64       `json:"records_per_s"`
+	Seconds          float64       `json:"seconds"`
+	Workers          int           `json:"workers"`
+	Parallelism      int           `json:"parallelism"`
+	Keys             int64         `json:"keys"`
+	LogicalCores     int           `json:"logical_cores"`
+	Rate             *float64      `json:"rate"` // null: as fast as it goes
+	CheckpointS      float64       `json:"checkpoint_s"`
+	Checkpoints      int           `json:"checkpoints"`
+	CheckpointMS     *float64      `json:"checkpoint_ms"`
+	WorkerCPUS       float64       `json:"worker_cpu_s"`
+	HarnessCPUS      float64       `json:"harness_cpu_s"`
+	Delay            *capacityTail `json:"delay"` // null without a rate
+	SendLag          *capacityTail `json:"send_lag"`
+	Answers          verifiedCount `json:"answers"`
+	AllAnswersAsHeld bool          `json:"all_answers_right"`
+}
+
+type capacityTail struct {
+	P50MS  float64 `json:"p50_ms"`
+	P90MS  float64 `json:"p90_ms"`
+	P99MS  float64 `json:"p99_ms"`
+	P999MS float64 `json:"p999_ms"`
+	MaxMS  float64 `json:"max_ms"`
+}
+
+type verifiedCount struct {
+	Expected   uint64 `json:"expected"`
+	Lost       uint64 `json:"lost"`
+	Duplicated uint64 `json:"duplicated"`
+	Wrong      uint64 `json:"wrong"`
+	Reordered  uint64 `json:"reordered"`
+}
+
+// measureCapacity runs `bench capacity`.
+func measureCapacity(ctx context.Context, o CapacityOptions) error {
+	got, err := runner.Capacity(ctx, runner.CapacityOptions{Workers: o.Workers, Parallelism: o.Parallelism, Keys: int64(o.Keys),
+		Duration: o.Duration, Checkpoint: o.Checkpoint, Rate: float64(o.Rate), Seed: o.Seed, Progress: o.Progress})
+	if err != nil {
+		return err
+	}
+	broken := verify.Judge("precise", false, got.Answers)
+	if o.JSON {
+		err = writeJSON(o.Streams.Out, newCapacityReport(o, got, broken == ""))
+	} else {
+		err = printCapacity(o, got)
+	}
+	if err != nil {
+		return err
+	}
+	if broken != "" {
+		fmt.Fprintf(o.Streams.Err, "bench: wrong answers: %s\n", broken)
+		return codeError(exitWrong)
+	}
+	return nil
+}
+
+func newCapacityReport(o CapacityOptions, got runner.CapacityResult, right bool) capacityReport {
+	a := got.Answers
+	r := capacityReport{RecordsPerS: got.RecordsPerS, Seconds: got.Elapsed.Seconds(), Workers: o.Workers, Parallelism: o.Parallelism,
+		Keys: int64(o.Keys), LogicalCores: runtime.NumCPU(), CheckpointS: o.Checkpoint.Seconds(), Checkpoints: got.Checkpoints,
+		WorkerCPUS: got.WorkerCPU.Seconds(), HarnessCPUS: got.HarnessCPU.Seconds(), Delay: tailOf(got.Delays), SendLag: tailOf(got.Lag),
+		Answers: verifiedCount{a.Expected, a.Lost, a.Duplicated, a.Wrong, a.Reordered}, AllAnswersAsHeld: right}
+	if got.Checkpoints > 0 {
+		ms := got.CheckpointMedian.Seconds() * 1e3
+		r.CheckpointMS = &ms
+	}
+	if o.Rate > 0 {
+		rate := float64(o.Rate)
+		r.Rate = &rate
+	}
+	return r
+}
+
+// tailOf gives the percentiles of a histogram; nil when there is nothing in it.
+func tailOf(h *stats.Histogram) *capacityTail {
+	if h == nil || h.Samples() == 0 {
+		return nil
+	}
+	ms := func(percent float64) float64 {
+		d, _ := h.Percentile(percent)
+		return d.Seconds() * 1e3
+	}
+	top, _ := h.Max()
+	return &capacityTail{ms(50), ms(90), ms(99), ms(99.9), top.Seconds() * 1e3}
+}
+
+func printCapacity(o CapacityOptions, got runner.CapacityResult) error {
+	out := o.Streams.Out
+	span := got.Elapsed.Seconds()
+	per := func(cpu float64) float64 { return cpu / (got.RecordsPerS * span) * 1e9 }
+	fmt.Fprintf(out, "answers: %d checked, %d lost, %d duplicated, %d wrong, %d reordered\n", got.Answers.Expected, got.Answers.Lost,
+		got.Answers.Duplicated, got.Answers.Wrong, got.Answers.Reordered)
+	fmt.Fprintf(out, "cpu: workers %.1f ns/record, harness %.1f ns/record\n", per(got.WorkerCPU.Seconds()), per(got.HarnessCPU.Seconds()))
+	if got.Checkpoints > 0 {
+		fmt.Fprintf(out, "checkpoints: %d, median %.1f ms\n", got.Checkpoints, got.CheckpointMedian.Seconds()*1e3)
+	}
+	if t := tailOf(got.Delays); t != nil {
+		fmt.Fprintf(out, "delay: p50 %.3f ms, p90 %.3f ms, p99 %.3f ms, p99.9 %.3f ms, max %.3f ms\n", t.P50MS, t.P90MS, t.P99MS, t.P999MS, t.MaxMS)
+	}
+	if t := tailOf(got.Lag); t != nil {
+		fmt.Fprintf(out, "send lag of the harness: p50 %.3f ms, p99 %.3f ms\n", t.P50MS, t.P99MS)
+	}
+	what := fmt.Sprintf("%d keys, %d workers, %d tasks, %d cores, checkpoint %s, all outputs returned and checked", o.Keys, o.Workers, o.Parallelism, runtime.NumCPU(), offOr(o))
+	if o.Rate > 0 {
+		_, err := fmt.Fprintf(out, "rate: %.0f records/s (asked for %.0f; %s)\n", got.RecordsPerS, float64(o.Rate), what)
+		return err
+	}
+	_, err := fmt.Fprintf(out, "capacity: %.0f records/s (%s)\n", got.RecordsPerS, what)
+	return err
+}
+
+func offOr(o CapacityOptions) string {
+	if o.Checkpoint == 0 {
+		return "off"
+	}
+	return "each " + o.Checkpoint.String()
+}
