@@ -95,7 +95,7 @@ func FrameSize(p []byte) (int, error) {
 
 // DecodeFrame fills b, which must be empty, from one whole frame. It copies: p may be reused at once.
 func DecodeFrame(b *Batch, p []byte) error {
-	if n, err := FrameSize(p); err != nil || n != len(p) {
+	if n, err := FrameSize(p); err != nil || n == 0 || n != len(p) {
 		return fmt.Errorf("%w: %d bytes given, header says %d", ErrBadFrame, len(p), n)
 	}
 	le := binary.LittleEndian
