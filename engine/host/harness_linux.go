@@ -33,6 +33,7 @@ type Harness struct {
 	request  uint64
 	pace     pacer
 	tickNS   int64
+	dueNS    int64 // when the turn under way had to begin at the latest
 	turns    uint64
 	early    int // workers in a row that ended before they said hello
 	stopping bool
@@ -46,6 +47,8 @@ type Harness struct {
 
 const (
 	coordinatorTickNS = 5e6
+	// stallNS is how late a turn of the loop must be for it to have been held up itself.
+	stallNS = 20e6
 	// earlyEnds is how many workers in a row may end without a word before the run is given up.
 	earlyEnds = 3
 	// profilePatience is how long workers may take to write their profiles.
@@ -218,6 +221,10 @@ func (h *Harness) turn(timeoutNS int64) int64 {
 	h.fab.turn(timeoutNS)
 	h.edge.Drain(&h.e.Edge)
 	now := h.clock()
+	if h.dueNS > 0 && now-h.dueNS > stallNS {
+		// Who was held up must not call others silent before it has read what they said meanwhile.
+		h.tickNS = now + stallNS
+	}
 	if now >= h.tickNS {
 		h.tickNS = now + coordinatorTickNS
 		h.co.Tick(&h.e)
@@ -232,7 +239,9 @@ func (h *Harness) turn(timeoutNS int64) int64 {
 		h.end(nil)
 	}
 	now = h.clock()
-	return h.fab.timeout(now, max(min(wait, h.tickNS-now), 0))
+	timeoutNS = h.fab.timeout(now, max(min(wait, h.tickNS-now), 0))
+	h.dueNS = now + timeoutNS
+	return timeoutNS
 }
 
 func (h *Harness) perform() {

@@ -99,7 +99,7 @@ func (c *counts) check(t *testing.T, f uniformFeed, bounds []uint64) {
 }
 
 func countJob(name, recovery string, transactional bool) core.Job {
-	return core.Job{ID: name, Seed: 1, Workers: 2, Operators: []core.OperatorSpec{
+	return core.Job{ID: name, Seed: 1, Workers: 2, Lease: patience, Operators: []core.OperatorSpec{
 		{Name: "in", Kind: "source", Parallelism: 2, Recovery: recovery},
 		{Name: "count", Kind: "count", Inputs: []string{"in"}, Parallelism: 2, Groups: 128, ValueBytes: 8, Recovery: recovery},
 		{Name: "out", Kind: "sink", Inputs: []string{"count"}, Parallelism: 2, Recovery: recovery, Transactional: transactional},
@@ -265,7 +265,7 @@ func TestFreezeAndThaw(t *testing.T) {
 	feed, bounds := uniformFeed{keys: 1000, perSec: 100_000}, []uint64{150_000, 150_000}
 	c := &counts{last: map[uint64]int64{}}
 	job := countJob("freeze", "checkpoint", true)
-	job.Checkpoint, job.Heartbeat, job.Lease = 100*time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
+	job.Checkpoint, job.Heartbeat, job.Lease = 100*time.Millisecond, 20*time.Millisecond, 400*time.Millisecond
 	r := start(t, Config{Job: job, Feed: feed, Due: feed.paced, Bounds: bounds, Collect: c.collect, Dir: t.TempDir(), Spares: 1})
 	r.await(coord.TraceComplete, 1)
 	node := r.node(0)
@@ -292,7 +292,7 @@ func TestZombieEnds(t *testing.T) {
 	feed := uniformFeed{keys: 1000, perSec: 50_000}
 	c := &counts{last: map[uint64]int64{}}
 	job := countJob("zombie", "checkpoint", false)
-	job.Checkpoint, job.Heartbeat, job.Lease = 100*time.Millisecond, 20*time.Millisecond, 150*time.Millisecond
+	job.Checkpoint, job.Heartbeat, job.Lease = 100*time.Millisecond, 20*time.Millisecond, 400*time.Millisecond
 	r := start(t, Config{Job: job, Feed: feed, Due: feed.paced, Collect: c.collect, Dir: t.TempDir(), Spares: 1})
 	r.await(coord.TraceStarted, 1)
 	node := r.node(0)
