@@ -137,6 +137,7 @@ func (c *cli) simCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&o.Seeds, "seeds", 1000, "number of trials")
 	f.Uint64Var(&o.First, "first", 1, "first seed")
+	f.Uint64Var(&o.First, "from", 1, "the same as --first")
 	f.Uint64Var(&seed, "seed", 0, "run this seed only")
 	f.StringVar(&o.Migration, "migration", "", "use this migration strategy only")
 	f.StringVar(&o.Recovery, "recovery", "", "use this recovery strategy only")
@@ -146,7 +147,7 @@ func (c *cli) simCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		one := cmd.Flags().Changed("seed")
 		switch {
-		case one && (cmd.Flags().Changed("seeds") || cmd.Flags().Changed("first")):
+		case one && (cmd.Flags().Changed("seeds") || cmd.Flags().Changed("first") || cmd.Flags().Changed("from")):
 			return &usageError{err: errors.New("--seed runs one seed; use it without --seeds and --first"), help: cmd.CommandPath()}
 		case o.Seeds < 1:
 			return flagRange(cmd, "seeds", o.Seeds, "at least 1")

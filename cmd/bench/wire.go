@@ -17,7 +17,7 @@ import (
 
 // wire connects the commands to the parts of the program that do the work.
 func wire() app {
-	return app{known: known, child: child, run: runSuite, report: report, capacity: measureCapacity}
+	return app{known: known, child: child, run: runSuite, report: report, capacity: measureCapacity, sim: runSim}
 }
 
 // child is the whole life of a worker process. It is asked before anything else, so that workers start fast.
@@ -31,13 +31,9 @@ func child([]string) (code int, is bool) {
 // known lists what this build can run.
 func known() spec.Known {
 	k := spec.Known{
-		Migrations: []spec.MigrationInfo{{Name: "none", None: true}},
-		Backends:   []string{"heap"},
-		Faults: []spec.FaultInfo{
-			{Name: "kill", Targets: []spec.TargetKind{spec.TargetWorker, spec.TargetTask}},
-			{Name: "freeze", Targets: []spec.TargetKind{spec.TargetWorker, spec.TargetTask}},
-		},
-		Triggers:     []string{},
+		Migrations:   []spec.MigrationInfo{{Name: "none", None: true}},
+		Backends:     []string{"heap"},
+		Triggers:     runner.Triggers(),
 		MaxKeyGroups: 32768,
 	}
 	for _, o := range operator.Kinds() {
@@ -48,6 +44,13 @@ func known() spec.Known {
 	}
 	for _, r := range recovery.Strategies() {
 		k.Recoveries = append(k.Recoveries, spec.RecoveryInfo{Name: r.Name, Checkpoint: r.Checkpoints, Standby: r.Standby, None: r.Name == "none"})
+	}
+	for _, f := range runner.FaultKinds() {
+		targets := []spec.TargetKind{spec.TargetWorker, spec.TargetTask}
+		if f.Link {
+			targets = []spec.TargetKind{spec.TargetLink}
+		}
+		k.Faults = append(k.Faults, spec.FaultInfo{Name: string(f.Kind), Targets: targets})
 	}
 	for _, p := range planner.List() {
 		k.Planners = append(k.Planners, p.Name)

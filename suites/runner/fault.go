@@ -3,115 +3,290 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/weir-bench/weir/chaos"
 	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/operator"
 	"github.com/weir-bench/weir/reports/runlog"
 	"github.com/weir-bench/weir/suites/spec"
 )
 
-// injection is a fault of the cell and what became of it.
+// faults are a trial's faults under way: a driver of package chaos, its journal, and what it did.
+type faults struct {
+	driver  *chaos.Driver
+	journal *os.File
+	err     error // of the driver, once it was stopped
+}
+
+// injection is a fault that was done.
 type injection struct {
-	fault  *spec.Fault
-	node   int
-	at     time.Duration // just before it was done
-	done   bool
-	healed bool
-	failed bool // the keys of failed tasks are known
+	kind   chaos.Kind
+	target string
+	at     time.Duration // on the trial's axis, just before it was done
 }
 
-// inject carries out a fault. A fault that hits nobody, as its worker is gone already, is told and not counted.
-func (t *trial) inject(inj *injection) error {
-	f := inj.fault
-	if err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) {
-		inj.node = targetNode(c, f.Target)
-		if inj.node > 0 {
-			inj.failed = t.armFirst(c, inj.node)
+// openProxy makes the links that faults of the cell may hit. Which process gets which tasks is not known before they
+// run, so each pair of processes has one, and the harness, which is node 0, too.
+func (t *trial) openProxy() error {
+	wanted := false
+	for _, f := range t.cell.Faults {
+		wanted = wanted || f.Target.Kind == spec.TargetLink
+	}
+	if !wanted {
+		return nil
+	}
+	var links []chaos.Link
+	nodes := t.cell.Job.Workers + t.cell.Job.Spares
+	for a := 0; a <= nodes; a++ {
+		for b := a + 1; b <= nodes; b++ {
+			links = append(links, chaos.Between(a, b))
 		}
-	}); err != nil {
-		return t.over()
 	}
-	detail := map[string]any{"fault": f.Kind, "target": f.Target.String(), "worker": inj.node}
-	inj.at = t.now()
 	var err error
-	switch {
-	case inj.node <= 0:
-		err = errors.New("nobody is there")
-	case f.Kind == "kill":
-		err = t.h.Kill(inj.node)
-	case f.Kind == "freeze":
-		err = t.h.Freeze(inj.node)
-	default:
-		err = fmt.Errorf("fault %s is not available for processes", f.Kind)
-	}
-	if err != nil {
-		detail["why"] = "the fault did not happen: " + err.Error()
-		t.log.emit(runlog.Event{Kind: runlog.Warning, Detail: detail}, int64(inj.at))
-		return nil
-	}
-	inj.done = true
-	t.injected = append(t.injected, inj)
-	t.log.emit(runlog.Event{Kind: runlog.FaultInjected, Detail: detail}, int64(inj.at))
-	return nil
+	t.proxy, err = chaos.NewProxy(links)
+	return err
 }
 
-// heal ends a fault that lasts.
-func (t *trial) heal(inj *injection) error {
-	if !inj.done || inj.healed || inj.fault.Kind != "freeze" {
-		return nil
+// address has the form of host.Config.Address.
+func (t *trial) address(from, to int, real string) string {
+	if t.proxy == nil {
+		return real
 	}
-	inj.healed = true
-	detail := map[string]any{"fault": inj.fault.Kind, "target": inj.fault.Target.String(), "worker": inj.node}
-	if err := t.h.Thaw(inj.node); err != nil {
-		detail["why"] = err.Error() // it may have been killed meanwhile
-	}
-	t.log.emit(runlog.Event{Kind: runlog.FaultHealed, Detail: detail}, int64(t.now()))
-	return nil
+	return t.proxy.Address(from, to, real)
 }
 
-// healAll ends what lasts until the end of the measured phases.
-func (t *trial) healAll() error {
-	for _, inj := range t.injected {
-		if err := t.heal(inj); err != nil {
+// startFaults begins to wait for the times and events at which faults happen. The job runs.
+func (t *trial) startFaults() error {
+	if len(t.cell.Faults) == 0 {
+		return nil
+	}
+	s := &chaos.Schedule{Seed: t.plan.Seed}
+	for i := range t.cell.Faults {
+		r, err := t.rule(&t.cell.Faults[i])
+		if err != nil {
 			return err
 		}
+		s.Rules = append(s.Rules, r)
 	}
+	machine, err := chaos.NewMachine(s)
+	if err != nil {
+		return fmt.Errorf("cell %s: %w", t.cell.Name, err)
+	}
+	dir := filepath.Join(t.log.writer.Dir(), "faults")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder for the journals of faults: %w", err)
+	}
+	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("trial-%d.jsonl", t.plan.Index+1)))
+	if err != nil {
+		return fmt.Errorf("make the journal of faults: %w", err)
+	}
+	journal, err := chaos.NewJournal(f, chaos.Header{Run: t.o.Suite.Name + "/" + t.cell.Name, Started: time.Now().UTC()})
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	in := chaos.NewInjector(chaos.Targets{Process: t.process, Holder: t.holder, Proxy: t.proxy}, journal, t.now)
+	d := chaos.Drive(machine, in, t.now, t.record)
+	t.mu.Lock()
+	t.faults = &faults{driver: d, journal: f}
+	t.mu.Unlock()
 	return nil
 }
 
-// targetNode returns the node that a fault hits, 0 or less when there is none. It runs on the event loop.
-func targetNode(c *coord.Coordinator, target spec.Target) int {
-	switch target.Kind {
-	case spec.TargetWorker:
-		if target.Worker <= c.Graph().Job.Workers {
-			return c.NodeOfSlot(target.Worker - 1)
-		}
-	case spec.TargetTask:
-		if op := operatorIndex(&c.Graph().Job, target.Operator); op >= 0 && target.Task < len(c.Graph().OpTasks[op]) {
-			return c.Places()[c.Graph().OpTasks[op][target.Task]].Node
-		}
+// rule turns a fault of the suite into one of package chaos. Times there are those of the trial's axis.
+func (t *trial) rule(f *spec.Fault) (chaos.Rule, error) {
+	r := chaos.Rule{Fault: chaos.Fault{Kind: chaos.Kind(f.Kind)}, For: f.For, Probability: 1}
+	if r.Kind == chaos.Slow {
+		r.Factor = f.Factor
 	}
-	return 0
+	if f.On != nil {
+		r.Trigger = chaos.Trigger{Event: f.On.Event, N: uint64(f.On.N)}
+	} else {
+		r.Trigger.After = t.cell.Timing.Warmup + t.cell.EventTime(f.At)
+	}
+	switch f.Target.Kind {
+	case spec.TargetWorker:
+		r.Target = chaos.OnNode(f.Target.Worker)
+	case spec.TargetTask:
+		r.Target = chaos.OnTask(fmt.Sprintf("%s/%d", f.Target.Operator, f.Target.Task))
+	case spec.TargetLink:
+		a, err := t.nodeOf(f.Target.Worker)
+		if err != nil {
+			return r, err
+		}
+		b, err := t.nodeOf(f.Target.Peer)
+		if err != nil {
+			return r, err
+		}
+		r.Target = chaos.OnLink(a, b)
+	}
+	return r, nil
 }
 
-// armFirst makes the collector look for the first output of the keys whose tasks are on a node. It says whether there
-// are such, and runs on the event loop.
-func (t *trial) armFirst(c *coord.Coordinator, node int) bool {
+// nodeOf returns the node that has the tasks of a worker, whose numbers count from 1; 0 is the harness.
+func (t *trial) nodeOf(worker int) (node int, err error) {
+	if worker == 0 {
+		return 0, nil
+	}
+	if worker > t.job.Workers {
+		return 0, fmt.Errorf("worker %d is a spare without tasks, which no fault can name", worker)
+	}
+	if err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) { node = c.NodeOfSlot(worker - 1) }); err != nil {
+		return 0, err
+	}
+	if node <= 0 {
+		return 0, fmt.Errorf("worker %d: nobody has its tasks now", worker)
+	}
+	return node, nil
+}
+
+// process has the form of chaos.Targets.Process, where nodes are the suite's workers. Whoever is going to be hit, the
+// collector looks for the first output of their successors.
+func (t *trial) process(worker int) (chaos.Process, error) {
+	node, err := t.nodeOf(worker)
+	if err != nil {
+		return chaos.Process{}, err
+	}
+	if err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) { t.armFirst(c, node) }); err != nil {
+		return chaos.Process{}, err
+	}
+	return chaos.Identify(t.h.Pid(node))
+}
+
+// holder has the form of chaos.Targets.Holder: it returns the suite's worker that has a task.
+func (t *trial) holder(task string) (worker int, err error) {
+	err = fmt.Errorf("there is no task %s", task)
+	doErr := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) {
+		for id, info := range t.graph.Tasks {
+			if fmt.Sprintf("%s/%d", t.job.Operators[info.Operator].Name, info.Index) != task {
+				continue
+			}
+			for slot := range t.job.Workers {
+				if c.NodeOfSlot(slot) == c.Places()[id].Node {
+					worker, err = slot+1, nil
+				}
+			}
+		}
+	})
+	return worker, errors.Join(err, doErr)
+}
+
+// armFirst makes the collector look for the first output of the keys whose tasks are on a node. It runs on the event
+// loop.
+func (t *trial) armFirst(c *coord.Coordinator, node int) {
+	if len(c.Places()) == 0 || t.col.first.failed != nil {
+		return // the first fault counts
+	}
 	for op := range t.job.Operators {
 		if k, ok := operator.Lookup(t.job.Operators[op].Kind); !ok || !k.Keyed {
 			continue
 		}
-		set, any := &groupSet{groups: t.job.Operators[op].Groups, in: make([]bool, t.job.Operators[op].Groups)}, false
+		set := newGroupSet(t.job.Operators[op].Groups)
+		found := false
 		for g, task := range c.Routes(op).Task {
 			if c.Places()[t.graph.OpTasks[op][task]].Node == node {
-				set.in[g], any = true, true
+				set.in[g], found = true, true
 			}
 		}
-		if any {
+		if found {
 			t.col.first = firstOutput{armed: true, failed: set, epoch: c.Epoch()}
-			return true
+			return
 		}
 	}
-	return false
+}
+
+func newGroupSet(groups uint32) *groupSet { return &groupSet{groups: groups, in: make([]bool, groups)} }
+
+// record notes what the driver did; it runs on the driver's goroutine.
+func (t *trial) record(records []chaos.Record) {
+	for _, r := range records {
+		detail := map[string]any{"fault": r.Kind, "target": r.Target}
+		for name, text := range map[string]string{"why": r.Reason, "error": r.Error} {
+			if text != "" {
+				detail[name] = text
+			}
+		}
+		if r.Evidence != nil {
+			detail["evidence"] = r.Evidence
+		}
+		kind := runlog.Warning
+		switch {
+		case r.Op == chaos.Inject && r.Error == "":
+			kind = runlog.FaultInjected
+			t.mu.Lock()
+			t.injected = append(t.injected, injection{kind: r.Kind, target: r.Target, at: time.Duration(r.AtNS)})
+			t.mu.Unlock()
+		case r.Op == chaos.Heal && r.Error == "":
+			kind = runlog.FaultHealed
+		}
+		t.log.emit(runlog.Event{Kind: kind, Detail: detail}, r.AtNS)
+	}
+}
+
+// tellFaults passes a trace on to the triggers. It runs on the event loop.
+func (t *trial) tellFaults(tr coord.Trace) {
+	t.mu.Lock()
+	f := t.faults
+	t.mu.Unlock()
+	if f != nil {
+		f.driver.Event(chaos.Event{Kind: tr.Kind, ID: tr.ID})
+	}
+}
+
+// stopFaults heals what lasts and lets nothing happen any more. It may be called again.
+func (t *trial) stopFaults() {
+	t.mu.Lock()
+	f := t.faults
+	t.mu.Unlock()
+	if f == nil {
+		return
+	}
+	f.err = f.driver.Stop()
+}
+
+// closeFaults ends the journal and the proxy.
+func (t *trial) closeFaults() error {
+	t.stopFaults()
+	var err error
+	if t.faults != nil {
+		err = t.faults.journal.Close()
+	}
+	if t.proxy != nil {
+		err = errors.Join(err, t.proxy.Close())
+	}
+	return err
+}
+
+// faultTrouble says which planned faults did not take effect: figures of such a trial mean nothing.
+func (t *trial) faultTrouble() string {
+	if t.faults == nil {
+		return ""
+	}
+	if t.faults.err != nil {
+		return "a fault did not take effect: " + t.faults.err.Error()
+	}
+	if n := len(t.injected); n < len(t.cell.Faults) {
+		return fmt.Sprintf("%d of %d faults did not happen", len(t.cell.Faults)-n, len(t.cell.Faults))
+	}
+	return ""
+}
+
+// FaultKinds lists the faults that suites can name, with whether they hit links.
+func FaultKinds() []chaos.KindInfo {
+	var out []chaos.KindInfo
+	for _, k := range chaos.Kinds() {
+		if k.Kind != chaos.SlowLink { // suites have no fields for its limits
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Triggers lists the events that faults can wait for: what the coordinator tells.
+func Triggers() []string {
+	return []string{coord.TraceStarted, coord.TraceCheckpoint, coord.TraceSnapshot, coord.TraceComplete, coord.TraceAborted,
+		coord.TraceMigration, coord.TraceRound, coord.TraceRoundDone, coord.TraceMigrated, coord.TraceDetected,
+		coord.TraceRestartEnd, coord.TraceRestored, coord.TracePromoted, coord.TraceReplayed}
 }

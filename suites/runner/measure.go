@@ -19,7 +19,10 @@ func (t *trial) analyse(rec *stats.Recorder) runlog.Repetition {
 	rep := runlog.Repetition{Repetition: t.plan.Repetition + 1, Trial: t.plan.Index + 1, Verdict: runlog.Valid,
 		Partial: t.seen.interrupted, Delay: runlog.CountsOf(total), Metrics: map[string]runlog.Metric{}}
 	m := rep.Metrics
-	steady := rec.Between(t.cell.Timing.Warmup, t.seen.steadyTo)
+	if event, ok := t.event(); ok { // a fault that waits for an event may come early
+		t.seen.steadyTo = min(t.seen.steadyTo, event)
+	}
+	steady := rec.Between(t.cell.Timing.Warmup, t.seen.steadyTo.Truncate(rec.Interval()))
 	m["steady_p50_ms"], m["steady_p99_ms"] = runlog.PercentileMetric(steady, 50), runlog.PercentileMetric(steady, 99)
 	if event, ok := t.event(); ok {
 		spike := stats.AnalyseSpike(rec.Series(), event, t.spikeOptions())
@@ -144,6 +147,7 @@ func (t *trial) recoveryMetrics(spike stats.Spike, m map[string]runlog.Metric) {
 	}
 	fault := t.injected[0]
 	t.firstOutputMetric(fault, m)
+	m["fenced_frames"] = runlog.Value(float64(t.seen.fenced), "frames")
 	at, ended := fault.at, true
 	part := func(name string, tr coord.Trace, found bool, reason string) {
 		switch {
@@ -204,17 +208,16 @@ func (t *trial) replayed(from time.Duration, promoted bool) (out coord.Trace, fo
 	return out, found
 }
 
-func (t *trial) firstOutputMetric(fault *injection, m map[string]runlog.Metric) {
+func (t *trial) firstOutputMetric(fault injection, m map[string]runlog.Metric) {
 	f := t.col.first
 	switch {
-	case !fault.failed:
+	case f.failed == nil:
 		m["first_output_ms"] = runlog.Missing("ms", "no key had its state on the worker that failed")
 	case f.atNS == 0:
 		m["first_output_ms"] = runlog.Missing("ms", "no output of the failed keys came from a successor")
 	default:
 		m["first_output_ms"] = runlog.Value(runlog.MS(time.Duration(f.atNS-t.col.originNS)-fault.at), "ms")
 	}
-	m["fenced_frames"] = runlog.Value(float64(t.seen.fenced), "frames")
 }
 
 // costs are what the steady phase took of the workers.
@@ -401,8 +404,10 @@ func (t *trial) verdict(rep *runlog.Repetition, steady *stats.Histogram) {
 	case !t.seen.ended:
 		set(runlog.Unknown, "the job did not end within the drain time of %v", t.cell.Timing.Drain)
 	}
-	if why := t.behind(steady); why != "" {
-		set(runlog.Unknown, "%s", why)
+	for _, why := range []string{t.faultTrouble(), t.behind(steady)} {
+		if why != "" {
+			set(runlog.Unknown, "%s", why)
+		}
 	}
 }
 

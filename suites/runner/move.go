@@ -115,7 +115,7 @@ func (t *trial) migrate(ctx context.Context) error {
 
 // ask hands the migration to the coordinator, again while something else is under way.
 func (t *trial) ask(ctx context.Context, rec *moveRecord, classify bool) error {
-	set := &groupSet{groups: t.job.Operators[rec.request.Operator].Groups, in: make([]bool, t.job.Operators[rec.request.Operator].Groups)}
+	set := newGroupSet(t.job.Operators[rec.request.Operator].Groups)
 	for _, mv := range rec.request.Moves {
 		set.in[mv.Group] = true
 	}

@@ -20,6 +20,9 @@ type step struct {
 // play goes through the phases.
 func (t *trial) play(ctx context.Context) error {
 	t.phase("warm-up")
+	if err := t.startFaults(); err != nil {
+		return err
+	}
 	for _, s := range t.steps() {
 		if err := t.until(ctx, s.at); err != nil {
 			return err
@@ -55,20 +58,15 @@ func (t *trial) steps() []step {
 		}
 	}
 	for i := range c.Faults {
-		f := &c.Faults[i]
-		at := c.EventTime(f.At)
-		steadyTo = min(steadyTo, at)
-		inj := &injection{fault: f}
-		out = append(out, step{origin + at, func(context.Context) error { return t.inject(inj) }})
-		if f.For > 0 {
-			out = append(out, step{origin + at + f.For, func(context.Context) error { return t.heal(inj) }})
+		if f := &c.Faults[i]; f.On == nil {
+			steadyTo = min(steadyTo, c.EventTime(f.At))
 		}
 	}
 	t.seen.steadyTo = origin + steadyTo
 	marks := []step{{origin, t.beginSteady}, {origin + steadyTo, t.endSteady}}
 	out = append(marks, out...)
 	slices.SortStableFunc(out, func(a, b step) int { return int(a.at - b.at) })
-	return append(out, step{t.length, func(context.Context) error { return t.healAll() }})
+	return append(out, step{t.length, func(context.Context) error { t.stopFaults(); return nil }})
 }
 
 func (t *trial) beginSteady(context.Context) error {
@@ -190,7 +188,8 @@ func (t *trial) end(ctx context.Context) error {
 }
 
 // finish closes the harness; from here on what was the event loop's belongs to the trial.
-func (t *trial) finish() {
+func (t *trial) finish() error {
+	faultErr := t.closeFaults()
 	if len(t.seen.emitted) == 0 {
 		// The job failed, or somebody was in a hurry: what was sent so far is what is expected.
 		_ = t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) { // closed: nothing was sent
@@ -210,7 +209,8 @@ func (t *trial) finish() {
 	if err := t.h.Close(); err != nil && t.seen.failure == nil && !t.seen.interrupted && t.seen.overdue == "" {
 		t.seen.failure = err
 	}
-	t.log.emit(runlog.Event{Kind: runlog.TrialEnded}, int64(t.now()))
+	t.log.emit(runlog.Event{Kind: runlog.TrialEnded}, int64(t.stoppedAt))
+	return faultErr
 }
 
 // reading is what the workers had used, and done, at one moment.

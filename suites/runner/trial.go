@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-bench/weir/chaos"
 	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/host"
@@ -48,7 +49,9 @@ type trial struct {
 	started chan struct{} // closed when the job runs for the first time
 
 	seen      observed
-	injected  []*injection
+	injected  []injection // guarded by mu while faults may happen
+	faults    *faults     // guarded by mu until the feed has begun; nil: none
+	proxy     *chaos.Proxy
 	migration *moveRecord
 	dir       string
 
@@ -86,7 +89,7 @@ func (t *trial) run(ctx context.Context) (runlog.Repetition, error) {
 	defer cancel()
 	self, _ := selfCPU()
 	if err := t.start(ctx); err != nil {
-		return runlog.Repetition{}, err
+		return runlog.Repetition{}, errors.Join(err, t.closeFaults())
 	}
 	err := t.play(ctx)
 	switch {
@@ -98,7 +101,9 @@ func (t *trial) run(ctx context.Context) (runlog.Repetition, error) {
 	default:
 		t.seen.failure = err
 	}
-	t.finish()
+	if err := t.finish(); err != nil {
+		return runlog.Repetition{}, err
+	}
 	if now, ok := selfCPU(); ok {
 		t.seen.selfCPU = now - self
 	}
@@ -146,7 +151,7 @@ func (t *trial) open() error {
 		t.dir = filepath.Join(t.log.writer.Dir(), "checkpoints")
 	}
 	t.dir = filepath.Join(t.dir, fmt.Sprintf("trial-%d", t.plan.Index+1))
-	return nil
+	return t.openProxy()
 }
 
 // start starts the workers and waits until the job runs and the feed has begun.
@@ -154,7 +159,7 @@ func (t *trial) start(ctx context.Context) error {
 	t.phase("start")
 	h, err := host.Start(host.Config{
 		Job: t.job, Feed: t.feed, Due: t.feed.due, Collect: t.col.collect, Spares: t.cell.Job.Spares, Dir: t.dir,
-		Command: t.o.Command, Env: t.o.Env, OnTrace: t.onTrace, OnLag: t.onLag,
+		Address: t.address, Command: t.o.Command, Env: t.o.Env, OnTrace: t.onTrace, OnLag: t.onLag,
 	})
 	if err != nil {
 		return fmt.Errorf("start the workers of cell %s: %w", t.cell.Name, err)
@@ -198,6 +203,7 @@ func (t *trial) onTrace(tr coord.Trace) {
 		t.col.handOverEnds(tr.AtNS)
 	}
 	t.log.trace(t.graph, tr)
+	t.tellFaults(tr)
 	t.mu.Lock()
 	t.traces = append(t.traces, tr)
 	t.mu.Unlock()
