@@ -137,7 +137,7 @@ func (j *Journal) Append(r Record) (Record, error) {
 }
 
 // maxLineBytes bounds a line that ReadJournal accepts.
-const maxLineBytes = 1 << 20
+const maxLineBytes = 64 << 10
 
 // History is what a journal tells.
 type History struct {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +36,8 @@ func TestMain(m *testing.M) {
 // beat writes a byte each millisecond and spins on another thread, until its input ends.
 func beat() int {
 	go func() {
-		for { //nolint:staticcheck // it is to use a processor
+		for n := 0; ; n++ { // it is to use a processor
+			runtime.KeepAlive(n)
 		}
 	}()
 	go func() {
@@ -327,25 +329,32 @@ func TestPausesKeepTheShare(t *testing.T) {
 func TestSlow(t *testing.T) {
 	w := start(t)
 	b := newBench(t, nil, w)
-	m := machine(t, sure(Fault{Kind: Slow, Target: OnTask("count/0"), Factor: 4}, Trigger{}, 400*ms))
-	records := make(chan Record, 10)
-	d := Drive(m, b.Injector, b.clock, func(rs []Record) {
-		for _, r := range rs {
-			records <- r
+	slow := Fault{Kind: Slow, Target: OnTask("count/0"), Factor: 4}
+	// A busy machine may keep this process from its timers: such a try proves nothing about the slicing.
+	var e *Evidence
+	for range 6 {
+		m := machine(t, sure(slow, Trigger{}, 300*ms))
+		records := make(chan Record, 2)
+		d := Drive(m, b.Injector, b.clock, func(rs []Record) {
+			for _, r := range rs {
+				records <- r
+			}
+		})
+		inject := <-records
+		heal := <-records
+		if inject.Op != Inject || inject.Evidence == nil || inject.Evidence.State != "T" || heal.Op != Heal || heal.Evidence == nil {
+			t.Fatalf("records %+v %+v", inject, heal)
 		}
-	})
-	inject, heal := <-records, <-records
-	if err := d.Stop(); err != nil {
-		t.Fatal(err)
+		if err := d.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if e = heal.Evidence; e.Ran > 0.2 && e.Ran < 0.3 && e.Pauses >= 6 && e.LongestPauseNS >= int64(5*ms) {
+			w.beat(t)
+			return
+		}
+		b.Injector = NewInjector(b.targets, b.Injector.journal, b.clock) // stopping the driver has ended the last one
 	}
-	if inject.Op != Inject || inject.Evidence.State != "T" || heal.Op != Heal {
-		t.Errorf("records %+v %+v", inject, heal)
-	}
-	e := heal.Evidence
-	if e.Ran < 0.15 || e.Ran > 0.35 || e.Pauses < 8 || e.LongestPauseNS < int64(5*ms) {
-		t.Errorf("slowed to a quarter it ran %.2f of the time, with %d pauses up to %v", e.Ran, e.Pauses, time.Duration(e.LongestPauseNS))
-	}
-	w.beat(t)
+	t.Errorf("slowed to a quarter it ran %.2f of the time, with %d pauses up to %v", e.Ran, e.Pauses, time.Duration(e.LongestPauseNS))
 }
 
 func TestLinkFaultsHaveEvidence(t *testing.T) {

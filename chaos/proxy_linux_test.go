@@ -333,6 +333,24 @@ func TestBandwidthIsSharedByTheConnectionsOfADirection(t *testing.T) {
 	}
 }
 
+// A change of state that comes between looking at the state and reading must not be slept through.
+func TestReadUnderAnOldStateReturns(t *testing.T) {
+	f := listenFar(t)
+	near, end := f.connect(t, f.Addr().String())
+	say(t, end, 'x')
+	if err := near.SetReadDeadline(past); err != nil { // what interrupt does
+		t.Fatal(err)
+	}
+	w := &wire{changed: make(chan struct{})}
+	u := &pump{pair: &pair{wire: w}, src: near, bucket: &w.buckets[0], buf: make([]byte, chunkBytes)}
+	if err := u.read(LinkState{Latency: ms}, time.Now().Add(patience), make(chan struct{})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := near.Read(u.buf); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the interruption was undone: %v", err)
+	}
+}
+
 func TestBucket(t *testing.T) {
 	var b bucket
 	at := time.Unix(1000, 0)
