@@ -185,6 +185,8 @@ func (c *Coordinator) Message(m *core.Msg, e *Effects) {
 		c.checkpoints.snapshot(m)
 	case core.MsgMoved:
 		c.moved(m)
+	case core.MsgCopied:
+		c.copied(m)
 	case core.MsgFenced:
 		c.fenced(n.id, m)
 	case core.MsgReplayed:
@@ -372,7 +374,7 @@ func (c *Coordinator) restart(why string) {
 	c.checkpoints.abort("restart")
 	if c.move != nil {
 		c.trace(TraceMigrationLost, Trace{Detail: why})
-		c.move.machine.Step(migration.Interrupt)
+		c.move.machine.Step(migration.Interrupt, 0)
 		// Rolled back whole: key groups are restored to any owner, so only the table decides.
 		c.routes, c.move = c.move.before, nil
 	}

@@ -49,6 +49,7 @@ const (
 	TraceAborted       = "checkpoint-aborted"
 	TraceSnapshot      = "snapshot"
 	TraceMigration     = "migration-begin"
+	TraceCopy          = "copy-begin"
 	TraceRound         = "round-begin"
 	TraceRoundDone     = "round-done"
 	TraceMigrated      = "migration-end"

@@ -21,7 +21,9 @@ type moving struct {
 	bytes       int64
 	waited      uint64
 	redeploying bool
-	wantRoute   []core.Move // waits for the pending checkpoint
+	wantRoute   *migration.Action // waits for the pending checkpoint
+	copies      uint64
+	stepBytes   int64 // moved by the action under way
 	wantSave    bool
 	before      []*core.Routes
 }
@@ -49,7 +51,9 @@ func (c *Coordinator) Migrate(r migration.Request, s migration.Strategy, e *Effe
 func (c *Coordinator) Migrating() bool { return c.move != nil }
 
 func (c *Coordinator) advance(ev migration.Event) {
-	for _, a := range c.move.machine.Step(ev) {
+	bytes := c.move.stepBytes
+	c.move.stepBytes = 0
+	for _, a := range c.move.machine.Step(ev, bytes) {
 		switch a.Do {
 		case migration.Pause:
 			for _, t := range c.graph.Tasks {
@@ -76,10 +80,12 @@ func (c *Coordinator) advance(ev migration.Event) {
 			c.fill()
 		case migration.Route:
 			if c.checkpoints.pending != nil {
-				c.move.wantRoute = a.Moves
+				c.move.wantRoute = &a
 				continue
 			}
-			c.beginRound(a.Moves)
+			c.beginRound(&a)
+		case migration.Copy:
+			c.beginCopy(a.Moves)
 		case migration.Finish:
 			c.trace(TraceMigrated, Trace{Bytes: c.move.bytes, Count: c.move.waited})
 			c.move = nil
@@ -105,10 +111,10 @@ func (c *Coordinator) resumeMove() {
 }
 
 // beginRound applies moves to the route table and sends the change to every task that sends to the operator.
-func (c *Coordinator) beginRound(moves []core.Move) {
-	m := c.move
+func (c *Coordinator) beginRound(a *migration.Action) {
+	m, moves := c.move, a.Moves
 	r := c.routes[m.request.Operator]
-	change := core.RouteChange{Version: r.Version + 1, Operator: m.request.Operator, Moves: moves}
+	change := core.RouteChange{Version: r.Version + 1, Operator: m.request.Operator, Mode: a.Mode, Moves: moves}
 	if err := r.Apply(&change); err != nil {
 		panic(err) // checked by Migrate
 	}
@@ -137,10 +143,45 @@ func (c *Coordinator) moved(msg *core.Msg) {
 		return
 	}
 	m.bytes += msg.Bytes
+	m.stepBytes += msg.Bytes
 	m.waited += msg.Records
 	delete(m.waiting, msg.Task)
 	if len(m.waiting) == 0 {
 		c.trace(TraceRoundDone, Trace{ID: m.version, Bytes: m.bytes, Count: m.waited})
 		c.advance(migration.RoundDone)
+	}
+}
+
+// beginCopy asks the giving tasks to send the state (or what changed of it) ahead.
+func (c *Coordinator) beginCopy(moves []core.Move) {
+	m := c.move
+	m.copies++
+	m.waiting = map[int]bool{}
+	ids := c.graph.OpTasks[m.request.Operator]
+	body := core.AppendRouteChange(nil, &core.RouteChange{Version: m.copies, Operator: m.request.Operator, Moves: moves})
+	for i, id := range ids {
+		gives := false
+		for _, mv := range moves {
+			gives = gives || mv.From == i
+		}
+		if gives {
+			m.waiting[id] = true
+			c.Edge.Control(id, core.Control{Type: core.CtlCopy, ID: m.copies, Body: body}, &c.e.Edge)
+		}
+	}
+	c.trace(TraceCopy, Trace{ID: m.copies})
+}
+
+// copied takes a task's word that its copy has been sent whole.
+func (c *Coordinator) copied(msg *core.Msg) {
+	m := c.move
+	if m == nil || msg.ID != m.copies || !m.waiting[msg.Task] {
+		return
+	}
+	m.bytes += msg.Bytes
+	m.stepBytes += msg.Bytes
+	delete(m.waiting, msg.Task)
+	if len(m.waiting) == 0 {
+		c.advance(migration.Copied)
 	}
 }

@@ -132,10 +132,12 @@ const (
 	CtlEnd                              // end of stream
 	CtlPause                            // sources hold back records until CtlResume
 	CtlResume
+	CtlCopy  // ID: copy number; Body: RouteChange; the giving task sends (changes of) the state ahead
+	CtlFetch // ID: route version; Body: group; the getting task needs this key group now
 	ctlEnd
 )
 
-var controlNames = [...]string{"none", "barrier", "route", "marker", "state", "watermark", "tick", "end", "pause", "resume"}
+var controlNames = [...]string{"none", "barrier", "route", "marker", "state", "watermark", "tick", "end", "pause", "resume", "copy", "fetch"}
 
 func (t ControlType) String() string {
 	if int(t) < len(controlNames) {

@@ -23,6 +23,7 @@ const (
 	MsgReplayed   MsgType = "replayed"  // Task: the promoted task has consumed the known order
 	MsgSnapshot   MsgType = "snapshot"  // Task, ID, Bytes, Nanos (synchronous part): durable; or Err
 	MsgMoved      MsgType = "moved"     // Task, ID (route version), Bytes, Records (that waited): all its groups are installed
+	MsgCopied     MsgType = "copied"    // Task, ID (copy number), Bytes: its state was sent ahead
 	MsgHeartbeat  MsgType = "heartbeat" // Meters
 	MsgTaskFailed MsgType = "failed"    // Task, Err
 	MsgRestored   MsgType = "restored"  // Task, Epoch: its state is loaded

@@ -18,8 +18,22 @@ type RouteChange struct {
 	Version uint64
 	// Operator is the index of the operator whose key groups move.
 	Operator int
-	Moves    []Move
+	// Mode says what waits while the state is on its way.
+	Mode  MoveMode
+	Moves []Move
 }
+
+// MoveMode says what waits while a round's state is on its way.
+type MoveMode uint8
+
+// The modes.
+const (
+	MoveHold   MoveMode = iota // records of the moving groups, each group until its state is there
+	MovePause                  // everything at the two tasks concerned
+	MoveDemand                 // as MoveHold; groups come hottest first, and one that a record needs comes next
+	MoveDelta                  // as MoveHold; only what changed since the last copy travels
+	moveModes
+)
 
 // Routes is the route table of one operator: key group → task (index within the operator). An array, so that the record
 // path pays one index.
@@ -75,6 +89,7 @@ func (r *Routes) Apply(c *RouteChange) error {
 func AppendRouteChange(dst []byte, c *RouteChange) []byte {
 	dst = binary.AppendUvarint(dst, c.Version)
 	dst = binary.AppendUvarint(dst, uint64(c.Operator))
+	dst = binary.AppendUvarint(dst, uint64(c.Mode))
 	dst = binary.AppendUvarint(dst, uint64(len(c.Moves)))
 	for _, m := range c.Moves {
 		dst = binary.AppendUvarint(dst, uint64(m.Group))
@@ -98,11 +113,11 @@ func DecodeRouteChange(p []byte) (*RouteChange, error) {
 		return v
 	}
 	const bad = 1<<64 - 1
-	version, op, n := next(1<<62), next(1<<20), next(1<<20)
-	if version == bad || op == bad || n == bad || n > uint64(len(p)) {
+	version, op, mode, n := next(1<<62), next(1<<20), next(uint64(moveModes)-1), next(1<<20)
+	if version == bad || op == bad || mode == bad || n == bad || n > uint64(len(p)) {
 		return nil, errBadRoute
 	}
-	c := &RouteChange{Version: version, Operator: int(op), Moves: make([]Move, n)}
+	c := &RouteChange{Version: version, Operator: int(op), Mode: MoveMode(mode), Moves: make([]Move, n)}
 	for i := range c.Moves {
 		g, f, t := next(1<<31), next(1<<20), next(1<<20)
 		if g == bad || f == bad || t == bad {
@@ -121,24 +136,34 @@ type StateChunk struct {
 	Group uint32
 	// Last marks the last chunk of the group.
 	Last bool
+	// Copy marks a chunk sent ahead: the group keeps its owner.
+	Copy bool
 	Data []byte
 }
 
+const (
+	chunkLast = 1 << iota
+	chunkCopy
+)
+
 // AppendStateChunk encodes s.
 func AppendStateChunk(dst []byte, s *StateChunk) []byte {
-	last := byte(0)
+	flags := byte(0)
 	if s.Last {
-		last = 1
+		flags |= chunkLast
 	}
-	dst = append(dst, last)
+	if s.Copy {
+		flags |= chunkCopy
+	}
+	dst = append(dst, flags)
 	dst = binary.LittleEndian.AppendUint32(dst, s.Group)
 	return append(dst, s.Data...)
 }
 
 // DecodeStateChunk is the inverse of AppendStateChunk; Data shares memory with p.
 func DecodeStateChunk(p []byte) (StateChunk, error) {
-	if len(p) < 5 || p[0] > 1 {
+	if len(p) < 5 || p[0] > chunkLast|chunkCopy {
 		return StateChunk{}, errors.New("bad state chunk encoding")
 	}
-	return StateChunk{Group: binary.LittleEndian.Uint32(p[1:]), Last: p[0] == 1, Data: p[5:]}, nil
+	return StateChunk{Group: binary.LittleEndian.Uint32(p[1:]), Last: p[0]&chunkLast != 0, Copy: p[0]&chunkCopy != 0, Data: p[5:]}, nil
 }

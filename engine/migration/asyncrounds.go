@@ -39,7 +39,7 @@ func split(moves []core.Move, n int) [][]core.Move {
 
 type roundsMachine struct{ rounds [][]core.Move }
 
-func (m *roundsMachine) Step(ev Event) []Action {
+func (m *roundsMachine) Step(ev Event, _ int64) []Action {
 	if ev != Begin && ev != RoundDone {
 		return nil
 	}

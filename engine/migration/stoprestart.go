@@ -14,7 +14,7 @@ func stopRestart() Strategy {
 
 type stopRestartMachine struct{ r Request }
 
-func (m *stopRestartMachine) Step(ev Event) []Action {
+func (m *stopRestartMachine) Step(ev Event, _ int64) []Action {
 	switch ev {
 	case Begin:
 		return []Action{{Do: Pause}, {Do: Checkpoint}}

@@ -24,6 +24,7 @@ const (
 	RoundDone  Event = "round-done"  // every task of the last Route has given and installed its groups
 	Savepoint  Event = "savepoint"   // the last Checkpoint is durable
 	Redeployed Event = "redeployed"  // all tasks run again after Redeploy
+	Copied     Event = "copied"      // the last Copy has been sent whole
 	Interrupt  Event = "interrupted" // a failure rolled the job back; the migration is over
 )
 
@@ -35,7 +36,8 @@ const (
 	Pause      Do = "pause"      // sources hold records back
 	Checkpoint Do = "checkpoint" // a checkpoint of the whole job; answered by Savepoint
 	Redeploy   Do = "redeploy"   // stop all tasks and start them from the last checkpoint with Moves applied; answered by Redeployed
-	Route      Do = "route"      // one round: route change with Moves; answered by RoundDone
+	Route      Do = "route"      // one round: route change with Moves in Mode; answered by RoundDone
+	Copy       Do = "copy"       // givers send (changes of) the state of Moves ahead; answered by Copied
 	Finish     Do = "finish"     // the migration is complete
 )
 
@@ -43,11 +45,13 @@ const (
 type Action struct {
 	Do    Do
 	Moves []core.Move
+	Mode  core.MoveMode
 }
 
-// Machine is one migration under way. It is a pure machine: Step(event) → actions, in order.
+// Machine is one migration under way. It is a pure machine: Step(event, bytes) → actions, in order. bytes is the size of
+// what the answered action moved.
 type Machine interface {
-	Step(ev Event) []Action
+	Step(ev Event, bytes int64) []Action
 }
 
 // Strategy describes a migration strategy.
@@ -55,6 +59,8 @@ type Strategy struct {
 	Name string
 	// Doc is the mechanism, Price what it costs.
 	Doc, Price string
+	// NotWith names a recovery strategy that this one cannot be combined with, and why.
+	NotWith, Because string
 	// NeedsCheckpoints says that the job must be able to write checkpoints.
 	NeedsCheckpoints bool
 	// UsesRounds says that Request.Rounds matters.
@@ -64,7 +70,7 @@ type Strategy struct {
 
 // Strategies lists the migration strategies.
 func Strategies() []Strategy {
-	return []Strategy{stopRestart(), asyncRounds(), allAtOnce()}
+	return []Strategy{stopRestart(), pauseMove(), allAtOnce(), asyncRounds(), onDemand(), preCopy()}
 }
 
 // Lookup returns the strategy with the given name.

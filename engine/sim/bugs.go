@@ -32,6 +32,15 @@ func Checks() []Check {
 		{"rounds", "migrations in rounds while links break", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "none", Migration: "async-rounds", Transactional: no(), Faults: 1, Kinds: []string{"partition"}}
 		}},
+		{"pre-copy", "state copied ahead while it changes, under a crash now and then", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "pre-copy", Transactional: yes(), Faults: int(s % 2), Kinds: []string{"crash"}}
+		}},
+		{"on-demand", "groups that records ask for come first, while links break", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "on-demand", Transactional: yes(), Faults: int(s % 2), Kinds: []string{"partition", "crash"}}
+		}},
+		{"pause-move", "two tasks pause while all moving groups travel; standbys take over in between", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "active", Migration: "pause-move", Transactional: no(), Faults: int(s % 2), Kinds: []string{"crash"}}
+		}},
 		{"rescale", "stop-restart migrations between checkpoints", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "checkpoint", Migration: "stop-restart", Transactional: yes(), Faults: 0}
 		}},
@@ -59,6 +68,8 @@ func Bugs() []Bug {
 		{"drop-moving-buffer", "rounds", "records that waited for their state are dropped"},
 		{"skip-hold", "rounds", "records do not wait for their state"},
 		{"give-at-first-marker", "rounds", "state is given away while records for it are under way"},
+		{"skip-last-delta", "pre-copy", "what changed since the last copy does not travel"},
+		{"own-what-is-copied", "pre-copy", "a group that was only copied ahead is taken for one's own"},
 		{"end-before-held", "rounds", "the end of the stream overtakes records that wait"},
 	}
 }

@@ -98,7 +98,10 @@ func newPlan(c Config) plan {
 	}
 	p.migration = c.Migration
 	if p.migration == "" {
-		p.migration = pick(r, "none", "async-rounds", "stop-restart", "all-at-once")
+		p.migration = pick(r, "none", "async-rounds", "stop-restart", "all-at-once", "pause-move", "on-demand", "pre-copy")
+		if s, err := migration.Lookup(p.migration); err == nil && s.NotWith == strategy {
+			p.migration = "async-rounds"
+		}
 	}
 	if c.Faults >= 0 {
 		p.faults = c.Faults

@@ -5,6 +5,10 @@ package state
 type Keyed interface {
 	// Cut returns a snapshot of whole groups.
 	Cut(groups []uint32) *Snapshot
+	// CutSince returns what changed in groups since a kept mark; Keep makes the moment of a live snapshot one.
+	CutSince(groups []uint32, since Mark) *Snapshot
+	Keep(snap *Snapshot) Mark
+	Forget(m Mark)
 	// Install applies a chunk of a snapshot of the same kind of store.
 	Install(group uint32, chunk []byte) error
 	// Drop empties a group.

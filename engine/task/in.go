@@ -19,6 +19,7 @@ type In struct {
 	queued   uint64
 
 	blocked bool // waits for the other channels' barriers
+	paused  bool // waits for the end of a round of mode MovePause
 	barrier bool // its barrier of the pending checkpoint has come
 	ended   bool
 

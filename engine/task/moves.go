@@ -1,7 +1,9 @@
 package task
 
 import (
+	"encoding/binary"
 	"fmt"
+	"sort"
 
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/state"
@@ -24,11 +26,21 @@ type moves struct {
 	peers   map[int]*Out // by task index
 	// lastDone is what was or, by a standby, would have been said of the last finished round.
 	lastDone *core.Msg
+	copies   []copied
+}
+
+// copied is what was sent ahead to one new owner, up to a mark.
+type copied struct {
+	to     int
+	groups []uint32
+	mark   state.Mark
 }
 
 type held struct {
 	group   uint32
 	records core.Columns
+	from    int // task index of the giver
+	asked   bool
 	off     int
 	marks   []heldMark
 	readyNS int64
@@ -47,6 +59,8 @@ type round struct {
 
 type transfer struct {
 	version uint64
+	copy    bool
+	bytes   int64
 	to      *Out
 	snap    *state.Snapshot
 }
@@ -106,8 +120,9 @@ func (m *moves) onMarker(t *Task, in int, c core.Control) {
 	if len(r.seen) == 0 {
 		m.begin(t, r)
 	}
-	if !r.seen[in] {
-		r.seen[in] = true
+	r.seen[in] = true
+	if ch.Mode == core.MovePause {
+		t.ins[in].paused = true
 	}
 	if len(r.seen) == len(t.barrierIns) || t.w.graph.Job.Bug("give-at-first-marker") && len(r.seen) == 1 {
 		m.give(t, r)
@@ -123,7 +138,7 @@ func (m *moves) begin(t *Task, r *round) {
 			continue
 		}
 		r.left++
-		m.held = append(m.held, &held{group: mv.Group})
+		m.held = append(m.held, &held{group: mv.Group, from: mv.From})
 		m.hold[mv.Group] = int32(len(m.held))
 		m.holding++
 	}
@@ -142,7 +157,10 @@ func (m *moves) give(t *Task, r *round) {
 		if len(groups) == 0 {
 			continue
 		}
-		m.sending = append(m.sending, &transfer{r.version, m.peers[to], t.keyed.Cut(groups)})
+		if r.change.Mode == core.MoveDemand {
+			sort.SliceStable(groups, func(i, j int) bool { return t.ctx.Loads[groups[i]] > t.ctx.Loads[groups[j]] })
+		}
+		m.sending = append(m.sending, &transfer{version: r.version, to: m.peers[to], snap: m.cutFor(t, r, to, groups)})
 		for _, g := range groups {
 			if !m.owns[g] {
 				t.fail(fmt.Errorf("route version %d takes key group %d, which the task does not own", r.version, g))
@@ -163,12 +181,16 @@ func (m *moves) stream(t *Task) int {
 	chunk, group, last, done := tr.snap.Next(t.w.chunk[:0], t.w.graph.Job.ChunkBytes)
 	t.w.chunk = chunk
 	if !done || len(chunk) > 0 {
-		t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: group, Last: last, Data: chunk})
+		t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: group, Last: last, Copy: tr.copy, Data: chunk})
+		tr.bytes += int64(len(chunk))
 		t.sendControl(tr.to, core.Control{Type: core.CtlState, ID: tr.version, Body: t.w.body})
 	}
 	if done {
 		tr.snap.Release()
 		m.sending = append(m.sending[:0], m.sending[1:]...)
+		if tr.copy {
+			m.copyDone(t, tr)
+		}
 		for _, r := range m.rounds {
 			m.finish(t, r)
 		}
@@ -197,6 +219,9 @@ func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 	if err != nil {
 		t.fail(fmt.Errorf("install key group %d of route version %d: %w", chunk.Group, c.ID, err))
 		return
+	}
+	if chunk.Copy && !t.w.graph.Job.Bug("own-what-is-copied") {
+		return // its owner is still the giver
 	}
 	r := m.round(c.ID, nil)
 	r.bytes += int64(len(chunk.Data))
@@ -231,13 +256,16 @@ func (m *moves) finish(t *Task, r *round) {
 		return
 	}
 	for _, tr := range m.sending {
-		if tr.version == r.version {
+		if tr.version == r.version && !tr.copy {
 			return
 		}
 	}
 	for i, x := range m.rounds {
 		if x == r {
 			m.rounds = append(m.rounds[:i], m.rounds[i+1:]...)
+			for _, in := range t.ins {
+				in.paused = false
+			}
 			t.heldRecords += r.waited
 			m.lastDone = &core.Msg{Type: core.MsgMoved, Task: t.info.ID, ID: r.version, Bytes: r.bytes, Records: r.waited}
 			if t.Role == core.RolePrimary {
@@ -254,7 +282,7 @@ func (m *moves) split(t *Task, cols *core.Columns) {
 	pass.Reset()
 	for i, key := range cols.Keys {
 		if k := m.hold[core.KeyGroup(key, t.spec.Groups)]; k > 0 && !t.w.graph.Job.Bug("skip-hold") {
-			m.held[k-1].records.Append(cols, i)
+			m.wait(t, m.held[k-1], cols, i)
 			continue
 		}
 		pass.Append(cols, i)
@@ -285,4 +313,118 @@ func (m *moves) drain(t *Task, nowNS int64, e *Effects) int {
 		t.end()
 	}
 	return max(n, 1)
+}
+
+// cutFor cuts groups for their new owner: whole, or what changed since they were copied ahead.
+func (m *moves) cutFor(t *Task, r *round, to int, groups []uint32) *state.Snapshot {
+	if r.change.Mode == core.MoveDelta {
+		if t.w.graph.Job.Bug("skip-last-delta") {
+			return t.keyed.Cut(nil)
+		}
+		for i, c := range m.copies {
+			if c.to == to && equal(c.groups, groups) {
+				snap := t.keyed.CutSince(groups, c.mark)
+				t.keyed.Forget(c.mark)
+				m.copies = append(m.copies[:i], m.copies[i+1:]...)
+				return snap
+			}
+		}
+	}
+	return t.keyed.Cut(groups)
+}
+
+func equal(a, b []uint32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// onCopy sends state ahead while the task goes on with it: whole the first time, then what changed since the last copy.
+// Each copy is asked for by a control input, so that a standby cuts at the same place.
+func (m *moves) onCopy(t *Task, c core.Control) {
+	ch, err := core.DecodeRouteChange(c.Body)
+	if err != nil || !m.active {
+		t.fail(fmt.Errorf("copy %d is not for this task (%v)", c.ID, err))
+		return
+	}
+	for to := 0; to < t.spec.Parallelism; to++ {
+		var groups []uint32
+		for _, mv := range ch.Moves {
+			if mv.From == t.info.Index && mv.To == to && to != t.info.Index {
+				groups = append(groups, mv.Group)
+			}
+		}
+		if len(groups) == 0 {
+			continue
+		}
+		var snap *state.Snapshot
+		for i, old := range m.copies {
+			if old.to == to && equal(old.groups, groups) {
+				snap = t.keyed.CutSince(groups, old.mark)
+				t.keyed.Forget(old.mark)
+				m.copies = append(m.copies[:i], m.copies[i+1:]...)
+				break
+			}
+		}
+		if snap == nil {
+			snap = t.keyed.Cut(groups)
+		}
+		m.copies = append(m.copies, copied{to, groups, t.keyed.Keep(snap)})
+		m.sending = append(m.sending, &transfer{version: c.ID, copy: true, to: m.peers[to], snap: snap})
+	}
+}
+
+// copyDone tells the coordinator that a copy has been sent whole.
+func (m *moves) copyDone(t *Task, tr *transfer) {
+	for _, other := range m.sending {
+		if other.copy && other.version == tr.version {
+			other.bytes += tr.bytes
+			return
+		}
+	}
+	m.lastDone = &core.Msg{Type: core.MsgCopied, Task: t.info.ID, ID: tr.version, Bytes: tr.bytes}
+	if t.Role == core.RolePrimary {
+		t.w.say(*m.lastDone)
+	}
+}
+
+// wait keeps a record until its group's state is there; in mode MoveDemand the giver is asked for it, once.
+func (m *moves) wait(t *Task, h *held, cols *core.Columns, i int) {
+	h.records.Append(cols, i)
+	if h.asked {
+		return
+	}
+	h.asked = true
+	for _, r := range m.rounds {
+		if r.change == nil || r.change.Mode != core.MoveDemand {
+			continue
+		}
+		for _, mv := range r.change.Moves {
+			if mv.Group == h.group {
+				body := binary.LittleEndian.AppendUint32(nil, h.group)
+				t.sendControl(m.peers[h.from], core.Control{Type: core.CtlFetch, ID: r.version, Body: body})
+				return
+			}
+		}
+	}
+}
+
+// onFetch puts a key group before those that nobody has asked for.
+func (m *moves) onFetch(t *Task, c core.Control) {
+	if len(c.Body) != 4 {
+		t.fail(fmt.Errorf("fetch of route version %d has a body of %d bytes", c.ID, len(c.Body)))
+		return
+	}
+	group := binary.LittleEndian.Uint32(c.Body)
+	for _, tr := range m.sending {
+		if tr.version == c.ID && !tr.copy && tr.snap.Prefer(group) {
+			return
+		}
+	}
 }

@@ -245,7 +245,7 @@ func (t *Task) pick() (in int, limit uint64) {
 	for k := 0; k < n; k++ {
 		i := (t.rr + k) % n
 		in := t.ins[i]
-		if in.queued == 0 || in.blocked || (t.paused && in.Channel.Kind == core.ChanFeed) {
+		if in.queued == 0 || in.blocked || in.paused || (t.paused && in.Channel.Kind == core.ChanFeed) {
 			continue
 		}
 		t.rr = i + 1
@@ -389,7 +389,11 @@ func (t *Task) control(i int, b *core.Batch, nowNS int64, e *Effects) {
 	case core.CtlRoute:
 		t.onRoute(c)
 	case core.CtlMarker:
-		t.moves.onMarker(t, i, c)
+		t.onMarker(i, c)
+	case core.CtlCopy:
+		t.moves.onCopy(t, c)
+	case core.CtlFetch:
+		t.moves.onFetch(t, c)
 	case core.CtlState:
 		t.moves.onState(t, c, nowNS)
 	default:
@@ -412,7 +416,7 @@ func (t *Task) onEnd(i int, c core.Control) {
 // end passes the end of the stream on, behind all records that still wait for their state.
 func (t *Task) end() {
 	t.passWatermark()
-	if t.ending && (t.moves.holding == 0 && !t.moves.hasReady() || t.w.graph.Job.Bug("end-before-held")) {
+	if t.ending && (t.moves.holding == 0 && !t.moves.hasReady() && len(t.marks.giving) == 0 || t.w.graph.Job.Bug("end-before-held")) {
 		t.ending = false
 		t.broadcast(core.Control{Type: core.CtlEnd})
 	}

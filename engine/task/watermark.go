@@ -1,6 +1,8 @@
 package task
 
 import (
+	"slices"
+
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/operator"
 )
@@ -18,6 +20,18 @@ type watermarks struct {
 	ins    []int64              // by input
 	now    int64
 	due    bool // now was not passed on yet
+	giving []*giving
+}
+
+// giving is a route change that takes key groups from the task and whose markers have not all come. From the first marker
+// on, the groups' watermark stands still, since some of their records go to the new owner already and must not find
+// their windows closed. When all markers have come, it becomes the lowest of the inputs' watermarks at their markers: all
+// records before the markers are in the groups then, and the others wait at the new owner.
+type giving struct {
+	version uint64
+	seen    map[int]bool // by input
+	low     int64
+	groups  []uint32
 }
 
 func (m *watermarks) init(t *Task) {
@@ -69,7 +83,7 @@ func (t *Task) advanceWatermark() {
 			if k := t.moves.hold[g]; k > 0 {
 				h := t.moves.held[k-1]
 				h.marks = append(h.marks, heldMark{h.records.Len(), low})
-			} else if owned {
+			} else if owned && !t.marks.given(uint32(g)) {
 				t.letOut(uint32(g), low)
 			}
 		}
@@ -97,7 +111,7 @@ func (t *Task) routeOut() {
 // passWatermark tells the readers, unless records wait whose results may be older. The end of the stream is told by the
 // end itself.
 func (t *Task) passWatermark() {
-	if !t.marks.due || t.moves.holding > 0 || t.moves.hasReady() {
+	if !t.marks.due || len(t.marks.giving) > 0 || t.moves.holding > 0 || t.moves.hasReady() {
 		return
 	}
 	t.marks.due = false
@@ -109,6 +123,53 @@ func (t *Task) passWatermark() {
 			t.sendControl(o, core.Control{Type: core.CtlWatermark, ID: uint64(t.marks.now)})
 		}
 	}
+}
+
+// onMarker keeps the watermarks of moving key groups right around what the marker does.
+func (t *Task) onMarker(in int, c core.Control) {
+	ch, err := core.DecodeRouteChange(c.Body)
+	if err != nil || t.marks.timed == nil {
+		t.moves.onMarker(t, in, c)
+		return
+	}
+	g := t.marks.giver(t.info.Index, ch)
+	g.seen[in] = true
+	if !t.ins[in].ended {
+		g.low = min(g.low, t.marks.ins[in])
+	}
+	if len(g.seen) == len(t.barrierIns) {
+		t.marks.giving = slices.DeleteFunc(t.marks.giving, func(x *giving) bool { return x == g })
+		t.ctx.Out.Reset()
+		for _, group := range g.groups {
+			if t.moves.owns[group] {
+				t.letOut(group, g.low)
+			}
+		}
+		t.routeOut()
+	}
+	t.moves.onMarker(t, in, c)
+	t.end()
+}
+
+// giver returns what is known of a route change's markers.
+func (m *watermarks) giver(index int, ch *core.RouteChange) *giving {
+	for _, g := range m.giving {
+		if g.version == ch.Version {
+			return g
+		}
+	}
+	g := &giving{version: ch.Version, seen: map[int]bool{}, low: operator.EndOfTime}
+	for _, mv := range ch.Moves {
+		if mv.From == index && mv.To != index {
+			g.groups = append(g.groups, mv.Group)
+		}
+	}
+	m.giving = append(m.giving, g)
+	return g
+}
+
+func (m *watermarks) given(group uint32) bool {
+	return slices.ContainsFunc(m.giving, func(g *giving) bool { return slices.Contains(g.groups, group) })
 }
 
 // heldMark is a watermark that waits behind the first `at` records of a key group whose state is on its way.
