@@ -25,6 +25,7 @@ import (
 //	mix(n)                     core.Mix64
 //	scale(n, m)                ⌊n·m / 2^64⌋ with n, m without sign: n spread evenly over [0, m)
 //	shift(n, k)                n >> k, without sign
+//	mod(n, m)                  n mod m, without sign
 //
 // Names are `key`, `value`, `due` (the intended time, ns), the fields of the record's layout and, of a join, both
 // sides' names behind `l.` and `r.`.
@@ -352,6 +353,14 @@ func (p *parser) call(name string) expr {
 		}}
 	case name == "shift" && len(args) == 2:
 		return expr{num: func(e *env) int64 { return int64(uint64(x(e)) >> uint64(args[1](e))) }}
+	}
+	if name == "mod" && len(args) == 2 {
+		return expr{num: func(e *env) int64 {
+			if m := uint64(args[1](e)); m != 0 {
+				return int64(uint64(x(e)) % m)
+			}
+			return 0
+		}}
 	}
 	p.fail("no function %s with %d arguments", name, len(args))
 	return expr{}
