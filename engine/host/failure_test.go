@@ -79,7 +79,7 @@ func TestBadPlaces(t *testing.T) {
 // and when the directory is back so are the checkpoints.
 func TestDiskFailure(t *testing.T) {
 	feed := uniformFeed{keys: 1000, perSec: 20_000}
-	c := &counts{last: map[uint64]int64{}}
+	c := newCounts()
 	job := countJob("disk", "checkpoint", false)
 	job.Checkpoint = 30 * time.Millisecond
 	dir := t.TempDir()
@@ -123,12 +123,12 @@ func TestDiskFailure(t *testing.T) {
 
 // TestDamagedCheckpoint damages the newest checkpoint before a worker dies: the run goes on from an older one.
 func TestDamagedCheckpoint(t *testing.T) {
-	feed, bounds := uniformFeed{keys: 1000, perSec: 100_000}, []uint64{100_000, 100_000}
-	c := &counts{last: map[uint64]int64{}}
+	feed := uniformFeed{keys: 1000, perSec: 100_000}
+	c := newCounts()
 	job := countJob("damage", "checkpoint", true)
 	job.Checkpoint, job.Retain = 250*time.Millisecond, 100 // the next one is far when the newest is damaged
 	dir := t.TempDir()
-	r := start(t, Config{Job: job, Feed: feed, Due: feed.paced, Bounds: bounds, Collect: c.collect, Dir: dir, Spares: 1})
+	r := start(t, Config{Job: job, Feed: feed, Due: feed.paced, Collect: c.collect, Dir: dir, Spares: 1})
 	r.await(coord.TraceComplete, 2)
 	manifests, err := filepath.Glob(filepath.Join(dir, "job-damage", "chk-*", "MANIFEST"))
 	if err != nil || len(manifests) == 0 {
@@ -148,7 +148,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 	r.await(coord.TraceSkipped, 1)
 	r.await(coord.TraceReplayed, 1)
-	r.finish()
+	bounds, _ := r.finishNow()
 	c.check(t, feed, bounds)
 }
 

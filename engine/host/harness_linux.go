@@ -122,6 +122,21 @@ func (h *Harness) Do(f func(*coord.Coordinator, *coord.Effects)) error {
 	return nil
 }
 
+// EndFeed ends each split of the feed soon: behind what is due by now, or if the job is far behind that, about a window
+// behind what was sent. It returns how many records each split has then, at least one. The job ends when it has worked them off.
+func (h *Harness) EndFeed() (records []uint64, err error) {
+	err = h.Do(func(*coord.Coordinator, *coord.Effects) {
+		for s := range h.pace.due {
+			// A standby may have been sent more than its primary, by a window at most; nobody more than is due.
+			n := h.edge.Emitted(s) + uint64(h.co.Graph().Job.WindowRecords) + core.MaxBatch
+			n = max(min(n, h.pace.due[s]), 1) // 0 would be no bound
+			h.edge.Bound(s, n)
+			records = append(records, n)
+		}
+	})
+	return records, err
+}
+
 // Kill ends a node's process at once, Freeze stops it and Thaw lets it go on.
 func (h *Harness) Kill(node int) error { return h.children.signal(node, syscall.SIGKILL) }
 

@@ -69,10 +69,10 @@ func (p *proxy) cut() int {
 
 // TestCutLink breaks the connection between two workers again and again: nothing is lost and nobody restarts.
 func TestCutLink(t *testing.T) {
-	feed, bounds := uniformFeed{keys: 1000, perSec: 300_000}, []uint64{150_000, 150_000}
-	c := &counts{last: map[uint64]int64{}}
+	feed := uniformFeed{keys: 1000, perSec: 300_000}
+	c := newCounts()
 	proxies := make(chan *proxy, 2)
-	r := start(t, Config{Job: countJob("cut", "", false), Feed: feed, Due: feed.paced, Bounds: bounds, Collect: c.collect,
+	r := start(t, Config{Job: countJob("cut", "", false), Feed: feed, Due: feed.paced, Collect: c.collect,
 		Address: func(from, to int, real string) string {
 			if from == 0 || to == 0 {
 				return real
@@ -88,10 +88,10 @@ func TestCutLink(t *testing.T) {
 		one.cut()
 		two.cut()
 	}
-	r.finish()
+	bounds, total := r.finishNow()
 	c.check(t, feed, bounds)
-	if c.outputs != 300_000 || c.repeats != 0 {
-		t.Errorf("%d outputs, %d out of turn; want 300000 and none", c.outputs, c.repeats)
+	if c.outputs != total || c.repeats != 0 {
+		t.Errorf("%d outputs, %d out of turn; want %d and none", c.outputs, c.repeats, total)
 	}
 	if n := r.count(coord.TraceDetected); n > 0 {
 		t.Errorf("%d workers were declared lost", n)

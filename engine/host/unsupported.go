@@ -34,6 +34,9 @@ func (*Harness) Err() error { return ErrUnsupported }
 // Do returns ErrUnsupported.
 func (*Harness) Do(func(*coord.Coordinator, *coord.Effects)) error { return ErrUnsupported }
 
+// EndFeed returns ErrUnsupported.
+func (*Harness) EndFeed() ([]uint64, error) { return nil, ErrUnsupported }
+
 // Kill returns ErrUnsupported.
 func (*Harness) Kill(int) error { return ErrUnsupported }
 
