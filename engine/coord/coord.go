@@ -62,7 +62,6 @@ type Coordinator struct {
 	move        *moving
 	meters      map[int]core.Meters
 	loads       map[int]core.Meters // last meters with loads
-	fencedOld   uint64              // counted by deployments that are gone
 	e           *Effects
 }
 

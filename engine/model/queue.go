@@ -126,7 +126,7 @@ func MMC(arrivalPerSecond float64, s Station) (QueueMetrics, error) {
 // B(c) = aB(c−1)/(c+aB(c−1)), which neither overflows nor cancels.
 func ErlangC(servers int, offeredLoad float64) (float64, error) {
 	if servers < 1 || !(offeredLoad >= 0) || offeredLoad >= float64(servers) {
-		return 0, fmt.Errorf("Erlang C of load %v on %d servers: want 0 ≤ load < servers: %w", offeredLoad, servers, ErrParameter)
+		return 0, fmt.Errorf("load %v on %d servers has no Erlang C: want 0 ≤ load < servers: %w", offeredLoad, servers, ErrParameter)
 	}
 	return erlangC(servers, offeredLoad), nil
 }

@@ -19,7 +19,6 @@ type oracle struct {
 	seen     map[uint64][]uint32 // by key: how often each count came
 	last     map[[2]uint64]lastSeen
 	a        Answers
-	foreign  uint64
 }
 
 type lastSeen struct {

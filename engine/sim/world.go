@@ -59,7 +59,6 @@ type worker struct {
 	frozen   bool
 	backlog  []func() // what waits for a frozen process
 	runsAtNS int64    // when a run is scheduled, 0: none
-	restarts int
 }
 
 // link is one direction of a connection between two nodes.

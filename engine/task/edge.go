@@ -39,9 +39,8 @@ type Edge struct {
 	feeds  []*feedOut
 	ended  int
 	sinks  []*sinkIn
-	limits []uint64 // records due, by split
-	total  []uint64 // records of a bounded feed, by split; 0: no end
-	e      *Effects
+	limits []uint64     // records due, by split
+	total  []uint64     // records of a bounded feed, by split; 0: no end
 	view   core.Columns // what Collect is given
 }
 

@@ -49,7 +49,6 @@ type held struct {
 type round struct {
 	version uint64
 	change  *core.RouteChange
-	markers int
 	seen    map[int]bool // by input index
 	left    int          // groups that this task still waits for
 	early   map[uint32]bool

@@ -36,7 +36,6 @@ type Worker struct {
 	pass      core.Columns
 	inbox     []arrival // sent from one task here to another
 	ticks     int
-	err       error
 }
 
 type arrival struct {
