@@ -190,7 +190,7 @@ func q9(in []Input, _ Options, a *Answer) {
 }
 
 func q11(in []Input, o Options, a *Answer) {
-	times := map[uint64][]int64{}
+	times := map[uint64][]int64{} // of bids in sessions that are open, or were when the bidder was last looked at
 	c := newClock(o)
 	for i := range in {
 		e := &in[i].Event
@@ -199,23 +199,35 @@ func q11(in []Input, o Options, a *Answer) {
 			if c.late(e.Time + int64(o.Gap)) {
 				a.Late++
 			} else {
-				times[e.Bid.Bidder] = append(times[e.Bid.Bidder], e.Time)
+				// A session that is closed takes no more bids.
+				open := sessions(times[e.Bid.Bidder], o, c.late, e.Bid.Bidder, a)
+				times[e.Bid.Bidder] = append(open, e.Time)
 			}
 		}
 		c.observe(e.Time)
 	}
 	for bidder, list := range times { // rows are sorted in the end
-		slices.Sort(list)
-		n := int64(0)
-		for k, at := range list {
-			n++
-			// Sessions that only touch stay apart.
-			if k+1 == len(list) || list[k+1]-at >= int64(o.Gap) {
-				a.add(bidder, at+int64(o.Gap), n, "")
-				n = 0
-			}
-		}
+		sessions(list, o, func(int64) bool { return true }, bidder, a)
 	}
+}
+
+// sessions adds the sessions of a bidder's times that are closed, and returns the other times.
+func sessions(times []int64, o Options, closed func(end int64) bool, bidder uint64, a *Answer) (open []int64) {
+	slices.Sort(times)
+	first := 0
+	for k, at := range times {
+		// Sessions that only touch stay apart.
+		if k+1 < len(times) && times[k+1]-at < int64(o.Gap) {
+			continue
+		}
+		if end := at + int64(o.Gap); closed(end) {
+			a.add(bidder, end, int64(k+1-first), "")
+		} else {
+			open = append(open, times[first:k+1]...)
+		}
+		first = k + 1
+	}
+	return open
 }
 
 func q12(in []Input, o Options, a *Answer) {
