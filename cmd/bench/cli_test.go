@@ -103,7 +103,7 @@ broken.yaml:6:30: workload.rate: "50000" has no unit; write 50000/s
 		{"validate", "bench: no file given\n" + see(" validate")},
 		{"run quickstart --set workload.raet=1/s", "--set workload.raet=1/s: workload.raet: unknown field; did you mean rate?\n"},
 		{"run quickstart --set workload.rate=0/s", "--set workload.rate=0/s: workload.rate: a rate of 0 sends nothing; write a rate above 0, such as 50000/s\n"},
-		{"run quickstart --set job.workers=1", "quickstart.yaml:17:22: job.operators.words.placement[1]: there is no worker 2; write 1\nquickstart.yaml:40:16: cells.stop-restart.migration: there is one worker only*"},
+		{"run quickstart --set job.workers=1", "quickstart.yaml:19:19: job.operators.words.placement[0]: there is no worker 2; write 1\nquickstart.yaml:44:16: cells.stop-restart.migration: there is one worker only*"},
 		{"run quickstart --set x", "--set x: not of the form PATH=VALUE; write for example --set workload.rate=20000/s\n"},
 	})
 }
@@ -140,7 +140,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"capacity x", "bench: unexpected argument \"x\"\n" + see(" capacity")},
 		{"sim --seeds 0", "bench: --seeds is 0; use at least 1\n" + see(" sim")},
 		{"sim --seed 1 --seeds 5", "bench: --seed runs one seed; use it without --seeds and --first\n" + see(" sim")},
-		{"sim --migration zzz", "bench: --migration \"zzz\" is not known; use one of none, stop-restart, async-rounds*"},
+		{"sim --migration zzz", "bench: --migration \"zzz\" is not known; use one of none, stop-restart, *"},
 		{"version x", "bench: unexpected argument \"x\"\n" + see(" version")},
 	})
 }

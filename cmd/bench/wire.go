@@ -6,13 +6,8 @@ import (
 	"fmt"
 
 	"github.com/weir-bench/weir/engine/host"
-	"github.com/weir-bench/weir/engine/migration"
-	"github.com/weir-bench/weir/engine/migration/planner"
-	"github.com/weir-bench/weir/engine/operator"
-	"github.com/weir-bench/weir/engine/recovery"
 	"github.com/weir-bench/weir/suites/runner"
 	"github.com/weir-bench/weir/suites/spec"
-	"github.com/weir-bench/weir/suites/spec/load"
 )
 
 // wire connects the commands to the parts of the program that do the work.
@@ -29,46 +24,7 @@ func child([]string) (code int, is bool) {
 }
 
 // known lists what this build can run.
-func known() spec.Known {
-	k := spec.Known{
-		Migrations:   []spec.MigrationInfo{{Name: "none", None: true}},
-		Backends:     []string{"heap"},
-		Triggers:     runner.Triggers(),
-		MaxKeyGroups: 32768,
-	}
-	for _, o := range operator.Kinds() {
-		k.Kinds = append(k.Kinds, spec.Kind{Name: o.Name, Role: role(o)})
-	}
-	for _, m := range migration.Strategies() {
-		k.Migrations = append(k.Migrations, spec.MigrationInfo{Name: m.Name, Rounds: m.UsesRounds})
-	}
-	for _, r := range recovery.Strategies() {
-		k.Recoveries = append(k.Recoveries, spec.RecoveryInfo{Name: r.Name, Checkpoint: r.Checkpoints, Standby: r.Standby, None: r.Name == "none"})
-	}
-	for _, f := range runner.FaultKinds() {
-		targets := []spec.TargetKind{spec.TargetWorker, spec.TargetTask}
-		if f.Link {
-			targets = []spec.TargetKind{spec.TargetLink}
-		}
-		k.Faults = append(k.Faults, spec.FaultInfo{Name: string(f.Kind), Targets: targets})
-	}
-	for _, p := range planner.List() {
-		k.Planners = append(k.Planners, p.Name)
-	}
-	return load.Fill(k)
-}
-
-func role(o operator.Kind) spec.Role {
-	switch {
-	case o.Source:
-		return spec.RoleSource
-	case o.Sink:
-		return spec.RoleSink
-	case o.Keyed:
-		return spec.RoleKeyed
-	}
-	return spec.RoleStateless
-}
+func known() spec.Known { return runner.Known() }
 
 // runSuite runs a suite and renders its reports, also when it was cut short.
 func runSuite(ctx context.Context, o RunOptions) (Outcome, error) {

@@ -136,7 +136,7 @@ func (m *capacityRun) onTrace(t coord.Trace) {
 }
 
 func (m *capacityRun) onLag(lagNS int64, n int) {
-	if m.o.Rate > 0 && m.h != nil && m.now() > capacityWarmup {
+	if m.o.Rate > 0 && m.feed.lookedAt > capacityWarmup {
 		m.lag.Record(time.Duration(max(lagNS, 0)), int64(n))
 	}
 }

@@ -272,21 +272,3 @@ func (t *trial) faultTrouble() string {
 	}
 	return ""
 }
-
-// FaultKinds lists the faults that suites can name, with whether they hit links.
-func FaultKinds() []chaos.KindInfo {
-	var out []chaos.KindInfo
-	for _, k := range chaos.Kinds() {
-		if k.Kind != chaos.SlowLink { // suites have no fields for its limits
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-// Triggers lists the events that faults can wait for: what the coordinator tells.
-func Triggers() []string {
-	return []string{coord.TraceStarted, coord.TraceCheckpoint, coord.TraceSnapshot, coord.TraceComplete, coord.TraceAborted,
-		coord.TraceMigration, coord.TraceRound, coord.TraceRoundDone, coord.TraceMigrated, coord.TraceDetected,
-		coord.TraceRestartEnd, coord.TraceRestored, coord.TracePromoted, coord.TraceReplayed}
-}

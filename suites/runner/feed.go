@@ -17,6 +17,7 @@ type feed struct {
 
 	started  bool
 	originNS int64
+	lookedAt time.Duration // when the schedule was looked at last, on the feed's axis
 	mode     feedMode
 	scratch  core.Columns
 }
@@ -66,13 +67,14 @@ func (f *feed) due(elapsed time.Duration, due []uint64) (next time.Duration) {
 		clear(due)
 		return elapsed + idleLook
 	}
+	t := elapsed - time.Duration(f.originNS)
+	f.lookedAt = t
 	if f.mode == saturating {
 		for s := range due {
 			due[s] = everything
 		}
 		return elapsed + idleLook
 	}
-	t := elapsed - time.Duration(f.originNS)
 	next = elapsed + idleLook
 	for s := range due {
 		if f.pacers != nil {

@@ -238,8 +238,11 @@ func (t *trial) costs(m map[string]runlog.Metric) {
 	default:
 		m["cpu_s_per_mrec"] = runlog.Value((a.cpu-b.cpu).Seconds()/float64(a.answered-b.answered)*1e6, "s")
 		m["rss_bytes"] = runlog.Value(float64(a.rss), "bytes")
-		m["network_bytes_s"] = runlog.Value(float64(a.network-b.network)/span, "bytes/s")
-		m["disk_bytes_s"] = runlog.Value(float64(a.disk-b.disk)/span, "bytes/s")
+		m["network_bytes_s"], m["disk_bytes_s"] = runlog.Missing("bytes/s", "a worker did not tell in time"), runlog.Missing("bytes/s", "a worker did not tell in time")
+		if a.carriedOK && b.carriedOK {
+			m["network_bytes_s"] = runlog.Value(float64(a.network-b.network)/span, "bytes/s")
+			m["disk_bytes_s"] = runlog.Value(float64(a.disk-b.disk)/span, "bytes/s")
+		}
 	}
 }
 

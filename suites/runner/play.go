@@ -43,6 +43,9 @@ func (t *trial) play(ctx context.Context) error {
 	return t.end(ctx)
 }
 
+// readAhead is how long before the end of the steady phase its costs are read.
+const readAhead = 30 * time.Millisecond
+
 // steps lists what happens up to the end of the measured phases, in order.
 func (t *trial) steps() []step {
 	c := t.cell
@@ -63,7 +66,8 @@ func (t *trial) steps() []step {
 		}
 	}
 	t.seen.steadyTo = origin + steadyTo
-	marks := []step{{origin, t.beginSteady}, {origin + steadyTo, t.endSteady}}
+	// The workers are read a moment before the event, when all of them are still there.
+	marks := []step{{origin, t.beginSteady}, {origin + max(0, steadyTo-readAhead), t.endSteady}}
 	out = append(marks, out...)
 	slices.SortStableFunc(out, func(a, b step) int { return int(a.at - b.at) })
 	return append(out, step{t.length, func(context.Context) error { t.stopFaults(); return nil }})
@@ -194,7 +198,9 @@ func (t *trial) finish() error {
 		// The job failed, or somebody was in a hurry: what was sent so far is what is expected.
 		_ = t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) { // closed: nothing was sent
 			for s := range t.feed.splits {
-				t.seen.emitted = append(t.seen.emitted, c.Edge.Emitted(s))
+				n := c.Edge.Emitted(s)
+				t.seen.emitted = append(t.seen.emitted, n)
+				c.Edge.Bound(s, max(n, 1)) // nothing more is sent
 			}
 		})
 	}
@@ -218,17 +224,21 @@ type reading struct {
 	at       time.Duration
 	cpu      time.Duration
 	rss      int64
-	network  int64
-	disk     int64
 	answered uint64
 	loads    []groupLoad
 	ok       bool
-	why      string
+	why      string // not ok
+	// network and disk are bytes sent and written.
+	network, disk int64
+	carriedOK     bool
 }
+
+// metricsPatience is how long a worker may take to tell what it carried: the next phase has to begin in time.
+const metricsPatience = 200 * time.Millisecond
 
 // read asks the workers that have tasks.
 func (t *trial) read() reading {
-	r := reading{ok: true}
+	r := reading{ok: true, carriedOK: true}
 	var nodes []int
 	err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) {
 		r.at, r.answered = t.now(), t.col.answered()
@@ -242,16 +252,17 @@ func (t *trial) read() reading {
 	}
 	for _, n := range nodes {
 		u, err := t.h.Usage(n)
-		var m host.WorkerMetrics
-		if err == nil {
-			m, err = t.h.WorkerMetrics(n, time.Second)
-		}
 		if err != nil {
 			r.ok, r.why = false, err.Error()
 			continue
 		}
 		r.cpu += u.UserCPU + u.SystemCPU
 		r.rss += u.RSSBytes
+		var m host.WorkerMetrics
+		if r.carriedOK {
+			m, err = t.h.WorkerMetrics(n, metricsPatience)
+			r.carriedOK = err == nil
+		}
 		r.network += m.Wire.SentBytes
 		r.disk += m.Disk.WrittenBytes
 	}

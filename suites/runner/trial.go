@@ -218,8 +218,7 @@ func (t *trial) h0(tr coord.Trace) int64 { return tr.AtNS + int64(5*time.Millise
 
 // onLag runs on the event loop. Only the steady phase is judged: afterwards the machine is busy with what failed.
 func (t *trial) onLag(lagNS int64, n int) {
-	at := t.h.Now() - time.Duration(t.feed.originNS)
-	if at >= t.cell.Timing.Warmup && at < t.cell.Timing.Warmup+t.cell.Timing.Steady {
+	if at := t.feed.lookedAt; at >= t.cell.Timing.Warmup && at < t.cell.Timing.Warmup+t.cell.Timing.Steady {
 		t.lag.Record(time.Duration(max(lagNS, 0)), int64(n))
 	}
 }
