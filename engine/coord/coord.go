@@ -443,7 +443,7 @@ func (c *Coordinator) Meters() []core.Meters {
 	for i := range ms {
 		ms[i] = c.meters[i]
 		if l, ok := c.loads[i]; ok {
-			ms[i].Groups, ms[i].Loads, ms[i].StateBytes, ms[i].Late = l.Groups, l.Loads, l.StateBytes, l.Late
+			ms[i].Groups, ms[i].Loads, ms[i].StateBytes = l.Groups, l.Loads, l.StateBytes
 		}
 	}
 	return ms

@@ -76,8 +76,7 @@ type Meters struct {
 	StateBytes []int64  `json:",omitempty"`
 	// Fenced, Dups and Missing count refused, repeated and missing batches; Held the records that waited for state.
 	Fenced, Dups, Missing, Held uint64
-	// Late counts, since the beginning of the job, the records that came too late for the key groups that the task owns;
-	// it comes with their loads.
+	// Late counts, since the beginning of the job, the records that came too late for the key groups that the task owns.
 	Late uint64 `json:",omitempty"`
 }
 

@@ -44,7 +44,7 @@ type JobRow struct {
 // JobResult is what a run gave.
 type JobResult struct {
 	Rows []JobRow
-	// Late is how many records came too late, as the tasks' meters say 200 ms after the end.
+	// Late is how many records came too late, as the tasks' meters say after the end.
 	Late uint64
 	// Promise is what may be expected of Rows, after what happened.
 	Promise recovery.Promise
@@ -186,10 +186,16 @@ func (c *JobConfig) afterwards(w *World, res *JobResult) {
 		}
 	}
 	rows := res.Rows
-	if err := w.run(w.nowNS+200*ms, func() bool { return false }); err == nil {
-		for _, m := range w.coord.Meters() {
-			res.Late += m.Late
+	settled := func(untilNS int64) func() bool { return func() bool { return w.edge.Ended() && w.nowNS >= untilNS } }
+	for again := true; again; { // a worker found lost after the end makes the job run to its end once more
+		epoch := w.coord.Epoch()
+		if err := w.run(w.nowNS+deadlineNS, settled(w.nowNS+600*ms)); err != nil {
+			return
 		}
+		again = epoch != w.coord.Epoch()
+	}
+	for _, m := range w.coord.Meters() {
+		res.Late += m.Late
 	}
 	res.Rows = rows // the job was over
 }

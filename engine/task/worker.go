@@ -516,7 +516,7 @@ func (t *Task) meters(loads bool) core.Meters {
 			m.Loads = append(m.Loads, t.ctx.Loads[g])
 			m.StateBytes = append(m.StateBytes, t.keyed.Bytes(g))
 		}
-		m.Late = t.late()
 	}
+	m.Late = t.late()
 	return m
 }
