@@ -111,22 +111,27 @@ func loadFile(s *storage.Store, ck storage.Checkpoint, from int, req *task.LoadR
 	}
 }
 
-// Complete writes a checkpoint's manifest and removes checkpoints beyond the retention. An error of the removal is
-// returned apart: the checkpoint is complete all the same.
-func Complete(s *storage.Store, c *coord.Complete) (err, retainErr error) {
+// Complete writes a checkpoint's manifest: it is complete then. What is beyond the retention is removed by Retain, which
+// reads a whole checkpoint to be sure and so must not delay the word that this one is complete.
+func Complete(s *storage.Store, c *coord.Complete) error {
 	ck := storage.Checkpoint{Number: c.Checkpoint, Meta: c.Meta}
 	for _, f := range c.Files {
 		var info storage.FileInfo
 		if err := json.Unmarshal(f, &info); err != nil {
-			return fmt.Errorf("complete checkpoint %d: description of a file: %w", c.Checkpoint, err), nil
+			return fmt.Errorf("complete checkpoint %d: description of a file: %w", c.Checkpoint, err)
 		}
 		ck.Files = append(ck.Files, info)
 	}
 	if err := s.Commit(ck); err != nil && !errors.Is(err, storage.ErrExists) {
-		return err, nil
+		return err
 	}
-	_, retainErr = s.Retain(c.Retain)
-	return nil, retainErr
+	return nil
+}
+
+// Retain removes complete checkpoints so that keep of them stay, and what never became complete.
+func Retain(s *storage.Store, keep int) error {
+	_, err := s.Retain(keep)
+	return err
 }
 
 // Choose finds the newest usable checkpoint: number 0 when none was ever completed. What was passed over on the way is

@@ -76,16 +76,19 @@ func (v *vault) complete(h *Harness, c coord.Complete) {
 	v.busy.Go(func() {
 		v.turn.Lock()
 		defer v.turn.Unlock()
-		err, retainErr := errNoStore, error(nil)
+		err := errNoStore
 		if v.store != nil {
-			err, retainErr = durable.Complete(v.store, &c)
+			err = durable.Complete(v.store, &c)
 		}
-		h.fab.poll.post(func() {
-			if retainErr != nil {
-				h.cfg.OnTrace(coord.Trace{Kind: TraceRetention, AtNS: h.clock(), ID: c.Checkpoint, Detail: retainErr.Error()})
-			}
-			h.co.CheckpointDurable(c.Checkpoint, err, &h.e)
-		})
+		h.fab.poll.post(func() { h.co.CheckpointDurable(c.Checkpoint, err, &h.e) })
+		if err != nil {
+			return
+		}
+		if err := durable.Retain(v.store, c.Retain); err != nil {
+			h.fab.poll.post(func() {
+				h.cfg.OnTrace(coord.Trace{Kind: TraceRetention, AtNS: h.clock(), ID: c.Checkpoint, Detail: err.Error()})
+			})
+		}
 	})
 }
 

@@ -338,9 +338,11 @@ func (w *World) performHarness() {
 	}
 	for _, c := range e.Complete {
 		w.after(diskNS, func() {
-			err, retainErr := durable.Complete(w.store, &c)
-			if retainErr != nil && !errors.Is(retainErr, storage.ErrNoUsableCheckpoint) && err == nil {
-				w.Traces = append(w.Traces, coord.Trace{Kind: "retain-failed", AtNS: w.nowNS, Detail: retainErr.Error()})
+			err := durable.Complete(w.store, &c)
+			if err == nil {
+				if retainErr := durable.Retain(w.store, c.Retain); retainErr != nil && !errors.Is(retainErr, storage.ErrNoUsableCheckpoint) {
+					w.Traces = append(w.Traces, coord.Trace{Kind: "retain-failed", AtNS: w.nowNS, Detail: retainErr.Error()})
+				}
 			}
 			w.harness(func(e *coord.Effects) { w.coord.CheckpointDurable(c.Checkpoint, err, e) })
 		})

@@ -118,7 +118,7 @@ func (g *Edge) Deploy(m *core.Msg) error {
 }
 
 func (g *Edge) addFeed(c core.Channel, old []*feedOut) {
-	f := &feedOut{channel: c, split: g.graph.Tasks[c.To].Index}
+	f := &feedOut{channel: c, split: len(g.feeds)}
 	for _, n := range g.w.receivers(c) {
 		f.receiver = append(f.receiver, receiver{node: n, cursor: 1})
 	}
