@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
+	"github.com/weir-bench/weir/engine/operator"
 )
 
 // ErrBusy refuses a migration while another one or a recovery is under way.
@@ -37,6 +38,9 @@ func (c *Coordinator) Migrate(r migration.Request, s migration.Strategy, e *Effe
 	if r.Operator < 0 || r.Operator >= len(c.routes) || c.routes[r.Operator] == nil {
 		return fmt.Errorf("operator %d has no key groups to move", r.Operator)
 	}
+	if err := c.fits(&c.job.Operators[r.Operator], s); err != nil {
+		return err
+	}
 	probe := c.routes[r.Operator].Clone()
 	if err := probe.Apply(&core.RouteChange{Version: probe.Version + 1, Operator: r.Operator, Moves: r.Moves}); err != nil {
 		return err
@@ -44,6 +48,20 @@ func (c *Coordinator) Migrate(r migration.Request, s migration.Strategy, e *Effe
 	c.move = &moving{request: r, machine: s.New(r), before: cloneRoutes(c.routes)}
 	c.trace(TraceMigration, Trace{Count: uint64(len(r.Moves)), Detail: s.Name})
 	c.advance(migration.Begin)
+	return nil
+}
+
+// fits says why a strategy cannot move the groups of an operator.
+func (c *Coordinator) fits(op *core.OperatorSpec, s migration.Strategy) error {
+	if s.NotWith != "" && s.NotWith == op.Recovery {
+		return fmt.Errorf("%s cannot move operator %s, which is protected by %s: %s", s.Name, op.Name, op.Recovery, s.Because)
+	}
+	if s.Plain {
+		k, _ := operator.Lookup(op.Kind)
+		if _, timed := k.New(op).(operator.Timed); timed || len(op.Inputs) != 1 {
+			return fmt.Errorf("%s cannot move operator %s: it needs an operator with one input that does not go by event time", s.Name, op.Name)
+		}
+	}
 	return nil
 }
 
@@ -85,7 +103,7 @@ func (c *Coordinator) advance(ev migration.Event) {
 			}
 			c.beginRound(&a)
 		case migration.Copy:
-			c.beginCopy(a.Moves)
+			c.beginCopy(&a)
 		case migration.Finish:
 			c.trace(TraceMigrated, Trace{Bytes: c.move.bytes, Count: c.move.waited})
 			c.move = nil
@@ -153,12 +171,12 @@ func (c *Coordinator) moved(msg *core.Msg) {
 }
 
 // beginCopy asks the giving tasks to send the state (or what changed of it) ahead.
-func (c *Coordinator) beginCopy(moves []core.Move) {
-	m := c.move
+func (c *Coordinator) beginCopy(a *migration.Action) {
+	m, moves := c.move, a.Moves
 	m.copies++
 	m.waiting = map[int]bool{}
 	ids := c.graph.OpTasks[m.request.Operator]
-	body := core.AppendRouteChange(nil, &core.RouteChange{Version: m.copies, Operator: m.request.Operator, Moves: moves})
+	body := core.AppendRouteChange(nil, &core.RouteChange{Version: m.copies, Operator: m.request.Operator, Mode: a.Mode, Moves: moves})
 	for i, id := range ids {
 		gives := false
 		for _, mv := range moves {

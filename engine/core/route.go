@@ -28,10 +28,11 @@ type MoveMode uint8
 
 // The modes.
 const (
-	MoveHold   MoveMode = iota // records of the moving groups, each group until its state is there
-	MovePause                  // everything at the two tasks concerned
-	MoveDemand                 // as MoveHold; groups come hottest first, and one that a record needs comes next
-	MoveDelta                  // as MoveHold; only what changed since the last copy travels
+	MoveHold    MoveMode = iota // records of the moving groups, each group until its state is there
+	MovePause                   // everything at the two tasks concerned
+	MoveDemand                  // as MoveHold; groups come hottest first, and one that a record needs comes next
+	MoveDelta                   // as MoveHold; only what changed since the last copy travels
+	MoveReplica                 // as MoveHold; the getting task has worked alongside and needs no state
 	moveModes
 )
 

@@ -61,6 +61,8 @@ type Strategy struct {
 	Doc, Price string
 	// NotWith names a recovery strategy that this one cannot be combined with, and why.
 	NotWith, Because string
+	// Plain says that the operator must have one input and must not go by event time.
+	Plain bool
 	// NeedsCheckpoints says that the job must be able to write checkpoints.
 	NeedsCheckpoints bool
 	// UsesRounds says that Request.Rounds matters.
@@ -70,7 +72,7 @@ type Strategy struct {
 
 // Strategies lists the migration strategies.
 func Strategies() []Strategy {
-	return []Strategy{stopRestart(), pauseMove(), allAtOnce(), asyncRounds(), onDemand(), preCopy()}
+	return []Strategy{stopRestart(), pauseMove(), allAtOnce(), asyncRounds(), onDemand(), preCopy(), replicateInput()}
 }
 
 // Lookup returns the strategy with the given name.

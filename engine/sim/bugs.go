@@ -38,6 +38,9 @@ func Checks() []Check {
 		{"on-demand", "groups that records ask for come first, while links break", 200, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "checkpoint", Migration: "on-demand", Transactional: yes(), Faults: int(s % 2), Kinds: []string{"partition", "crash"}}
 		}},
+		{"replicate-input", "a task works alongside and takes over, while links break or a worker crashes", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "replicate-input", Transactional: yes(), Faults: int(s % 2), Kinds: []string{"partition", "crash"}}
+		}},
 		{"pause-move", "two tasks pause while all moving groups travel; standbys take over in between", 200, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "active", Migration: "pause-move", Transactional: no(), Faults: int(s % 2), Kinds: []string{"crash"}}
 		}},
@@ -68,6 +71,7 @@ func Bugs() []Bug {
 		{"drop-moving-buffer", "rounds", "records that waited for their state are dropped"},
 		{"skip-hold", "rounds", "records do not wait for their state"},
 		{"give-at-first-marker", "rounds", "state is given away while records for it are under way"},
+		{"mirror-nothing", "replicate-input", "the task that works alongside is not sent the input"},
 		{"skip-last-delta", "pre-copy", "what changed since the last copy does not travel"},
 		{"own-what-is-copied", "pre-copy", "a group that was only copied ahead is taken for one's own"},
 		{"end-before-held", "rounds", "the end of the stream overtakes records that wait"},

@@ -98,7 +98,7 @@ func newPlan(c Config) plan {
 	}
 	p.migration = c.Migration
 	if p.migration == "" {
-		p.migration = pick(r, "none", "async-rounds", "stop-restart", "all-at-once", "pause-move", "on-demand", "pre-copy")
+		p.migration = pick(r, "none", "async-rounds", "stop-restart", "all-at-once", "pause-move", "on-demand", "pre-copy", "replicate-input")
 		if s, err := migration.Lookup(p.migration); err == nil && s.NotWith == strategy {
 			p.migration = "async-rounds"
 		}

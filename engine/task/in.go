@@ -44,7 +44,7 @@ type waiting struct {
 func NewIn(c core.Channel, epoch uint32, next uint64, senders []int, job *core.Job) *In {
 	in := &In{Channel: c, Epoch: epoch, next: next, consumed: next - 1, Senders: senders}
 	in.acked = in.consumed
-	in.window.init(job, c.Kind)
+	in.window.init(job)
 	return in
 }
 
@@ -165,15 +165,11 @@ type window struct {
 
 const (
 	firstWindowRecords = 4096
-	peerWindowChunks   = 8
 	rateSpanNS         = 10e6
 )
 
-func (w *window) init(job *core.Job, kind core.ChannelKind) {
+func (w *window) init(job *core.Job) {
 	w.max, w.delayNS = uint64(job.WindowRecords), int64(job.WindowDelay)
-	if kind == core.ChanPeer {
-		w.max = peerWindowChunks // state chunks are large; bytes are bounded by peerLogBytes
-	}
 	w.low = min(256, w.max)
 	w.records = min(firstWindowRecords, w.max)
 }

@@ -15,18 +15,22 @@ import (
 // markers of all its inputs, cuts the groups and streams them to the peers; the getting task holds the records of a
 // group from the first marker until the group's last chunk is installed, then works on them in their order.
 type moves struct {
-	active  bool     // the operator is keyed
-	owns    []bool   // by group
-	hold    []int32  // by group: index+1 in held, 0 when records need not wait
-	held    []*held  // groups whose state is on its way
-	holding int      // groups in held
-	ready   []*held  // installed, their records not yet worked on
-	rounds  []*round // under way
-	sending []*transfer
-	peers   map[int]*Out // by task index
+	active   bool     // the operator is keyed
+	owns     []bool   // by group
+	hold     []int32  // by group: index+1 in held, 0 when records need not wait
+	held     []*held  // groups whose state is on its way
+	holding  int      // groups in held
+	ready    []*held  // installed, their records not yet worked on
+	rounds   []*round // under way
+	sending  []*transfer
+	peers    map[int]*Out // by task index
+	peerList []*Out       // the same, in the order of their channels
 	// lastDone is what was or, by a standby, would have been said of the last finished round.
 	lastDone *core.Msg
 	copies   []copied
+	replicas
+	// heldBytes is about the size of what waits; beyond the job's LogBytes no data is consumed until state has come.
+	heldBytes int
 }
 
 // copied is what was sent ahead to one new owner, up to a mark.
@@ -71,10 +75,12 @@ func (m *moves) init(t *Task) {
 	}
 	m.owns = make([]bool, t.spec.Groups)
 	m.hold = make([]int32, t.spec.Groups)
+	m.replicas.init(t.spec.Groups)
 	m.peers = map[int]*Out{}
 	for _, o := range t.outs {
 		if o.Channel.Kind == core.ChanPeer {
 			m.peers[t.w.graph.Tasks[o.Channel.To].Index] = o
+			m.peerList = append(m.peerList, o)
 		}
 	}
 }
@@ -156,6 +162,10 @@ func (m *moves) give(t *Task, r *round) {
 		if len(groups) == 0 {
 			continue
 		}
+		if r.change.Mode == core.MoveReplica {
+			m.handOver(t, r, to, groups)
+			continue
+		}
 		if r.change.Mode == core.MoveDemand {
 			sort.SliceStable(groups, func(i, j int) bool { return t.ctx.Loads[groups[i]] > t.ctx.Loads[groups[j]] })
 		}
@@ -212,7 +222,7 @@ func (m *moves) full() bool {
 // onState installs a chunk. With the group's last chunk its waiting records become ready.
 func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 	chunk, err := core.DecodeStateChunk(c.Body)
-	if err == nil {
+	if err == nil && len(chunk.Data) > 0 {
 		err = t.keyed.Install(chunk.Group, chunk.Data)
 	}
 	if err != nil {
@@ -220,6 +230,9 @@ func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 		return
 	}
 	if chunk.Copy && !t.w.graph.Job.Bug("own-what-is-copied") {
+		if chunk.Last {
+			m.alive(t, chunk.Group)
+		}
 		return // its owner is still the giver
 	}
 	r := m.round(c.ID, nil)
@@ -227,7 +240,7 @@ func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 	if !chunk.Last {
 		return
 	}
-	m.owns[chunk.Group] = true
+	m.owns[chunk.Group], m.live[chunk.Group] = true, false
 	k := m.hold[chunk.Group]
 	if k == 0 { // the state was faster than the first marker
 		r.early[chunk.Group] = true
@@ -242,6 +255,7 @@ func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 	}
 	r.left--
 	r.waited += uint64(h.records.Len())
+	m.heldBytes -= recordBytes * h.records.Len()
 	if h.records.Len()+len(h.marks) > 0 && !t.w.graph.Job.Bug("drop-moving-buffer") {
 		m.ready = append(m.ready, h)
 	}
@@ -374,7 +388,11 @@ func (m *moves) onCopy(t *Task, c core.Control) {
 		if snap == nil {
 			snap = t.keyed.Cut(groups)
 		}
-		m.copies = append(m.copies, copied{to, groups, t.keyed.Keep(snap)})
+		if ch.Mode == core.MoveReplica {
+			m.mirrorTo(to, groups)
+		} else {
+			m.copies = append(m.copies, copied{to, groups, t.keyed.Keep(snap)})
+		}
 		m.sending = append(m.sending, &transfer{version: c.ID, copy: true, to: m.peers[to], snap: snap})
 	}
 }
@@ -396,6 +414,7 @@ func (m *moves) copyDone(t *Task, tr *transfer) {
 // wait keeps a record until its group's state is there; in mode MoveDemand the giver is asked for it, once.
 func (m *moves) wait(t *Task, h *held, cols *core.Columns, i int) {
 	h.records.Append(cols, i)
+	m.heldBytes += recordBytes
 	if h.asked {
 		return
 	}

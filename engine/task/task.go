@@ -195,7 +195,11 @@ func (t *Task) stepOnce(nowNS int64, e *Effects) int {
 			*cols = b.Slice(off, off+n)
 		}
 		t.record(i, n)
-		t.process(cols, e)
+		if in.Channel.Kind == core.ChanPeer {
+			t.moves.shadow(t, cols)
+		} else {
+			t.process(cols, e)
+		}
 	} else {
 		t.record(i, n)
 		t.control(i, b, nowNS, e)
@@ -245,7 +249,7 @@ func (t *Task) pick() (in int, limit uint64) {
 	for k := 0; k < n; k++ {
 		i := (t.rr + k) % n
 		in := t.ins[i]
-		if in.queued == 0 || in.blocked || in.paused || (t.paused && in.Channel.Kind == core.ChanFeed) {
+		if in.queued == 0 || in.blocked || in.paused || t.moves.heldBytes > t.w.graph.Job.LogBytes || (t.paused && in.Channel.Kind == core.ChanFeed) {
 			continue
 		}
 		t.rr = i + 1
@@ -268,7 +272,7 @@ func (t *Task) full() bool {
 			return true
 		}
 	}
-	return false
+	return t.moves.mirrorsFull(t.w.graph.Job.LogBytes)
 }
 
 // process works on a run of records: those of key groups whose state is still on its way wait.
@@ -286,6 +290,9 @@ func (t *Task) process(cols *core.Columns, e *Effects) {
 
 // apply runs the operator and routes what it emits.
 func (t *Task) apply(cols *core.Columns) {
+	if t.moves.mirroring > 0 {
+		t.moves.mirror(t, cols)
+	}
 	if len(t.edges) == 1 && t.edges[0].forward && !t.kind.Resizes {
 		t.applyForward(cols)
 		return

@@ -418,7 +418,8 @@ func (w *Worker) flush(nowNS int64, e *Effects) {
 	for _, t := range w.local {
 		for _, in := range t.ins {
 			if in.consumed > in.acked {
-				w.sendAckNow(in, nowNS, false, false)
+				// A giver of state waits for its chunks' acknowledgement, not for a quarter of a window.
+				w.sendAckNow(in, nowNS, false, in.Channel.Kind == core.ChanPeer)
 			}
 		}
 	}
