@@ -60,7 +60,7 @@ func showObjectives(got runner.Outcome, s Streams) error {
 		}
 	}
 	for _, o := range got.Skipped {
-		if _, err := fmt.Fprintf(s.Out, "objective not judged: %s (a cell of it was not run)\n", o.Text); err != nil {
+		if _, err := fmt.Fprintf(s.Out, "objective not judged: %s (a cell of it was not run, or was simulated)\n", o.Text); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -407,6 +408,9 @@ func (t *trial) verdict(rep *runlog.Repetition, steady *stats.Histogram) {
 	case !t.seen.ended:
 		set(runlog.Unknown, "the job did not end within the drain time of %v", t.cell.Timing.Drain)
 	}
+	if err := t.storageTrouble(); err != nil {
+		set(runlog.Unknown, "%v", err)
+	}
 	for _, why := range []string{t.faultTrouble(), t.behind(steady)} {
 		if why != "" {
 			set(runlog.Unknown, "%s", why)
@@ -419,6 +423,21 @@ func (t *trial) anyFailure() bool {
 	_, detected := t.find(coord.TraceDetected, math.MinInt64)
 	_, failed := t.find(coord.TraceTaskFailed, math.MinInt64)
 	return detected || failed || len(t.injected) > 0
+}
+
+// storageTrouble says that a checkpoint could not be written, as on a full disk: later trials would fare no better.
+func (t *trial) storageTrouble() error {
+	for _, tr := range t.traces {
+		if tr.Kind != coord.TraceAborted {
+			continue
+		}
+		switch tr.Detail {
+		case "timeout", "restart", "failure", "migration": // given up by the coordinator itself
+		default:
+			return fmt.Errorf("checkpoint %d of cell %s could not be written to %s: %s", tr.ID, t.cell.Name, filepath.Dir(t.dir), tr.Detail)
+		}
+	}
+	return nil
 }
 
 // harnessLag is the send lag below which the harness is always taken to have kept its schedule.

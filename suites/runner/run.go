@@ -38,7 +38,7 @@ type Outcome struct {
 	Unknown    int // trials without a verdict
 	Missed     int // objectives missed
 	Judgements []spec.Judgement
-	// Skipped are objectives about cells that were not run.
+	// Skipped are objectives about cells that were not run, or were simulated.
 	Skipped []spec.Objective
 }
 
@@ -114,10 +114,17 @@ func (r *run) trials(ctx context.Context) error {
 
 func (r *run) trial(ctx context.Context, p spec.Trial) error {
 	cell := &r.o.Suite.Cells[p.Cell]
-	t := &trial{o: r.o, plan: p, cell: cell, log: newEvents(r.w, r.start, p.Index+1, cell.Name, p.Repetition+1)}
-	t.log.emit(runlog.Event{Kind: runlog.TrialStarted}, 0)
-	rep, err := t.run(ctx)
-	err = errors.Join(err, t.log.flush())
+	var rep runlog.Repetition
+	var trouble, err error
+	if r.o.Suite.Runtime == "sim" {
+		rep, err = r.simulatedTrial(ctx, p)
+	} else {
+		t := &trial{o: r.o, plan: p, cell: cell, log: newEvents(r.w, r.start, p.Index+1, cell.Name, p.Repetition+1)}
+		t.log.emit(runlog.Event{Kind: runlog.TrialStarted}, 0)
+		rep, err = t.run(ctx)
+		err = errors.Join(err, t.log.flush())
+		trouble = t.storageTrouble()
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -136,7 +143,7 @@ func (r *run) trial(ctx context.Context, p spec.Trial) error {
 	if rep.Partial {
 		return context.Cause(ctx)
 	}
-	return nil
+	return trouble
 }
 
 // judge counts verdicts and judges the objectives.
@@ -156,6 +163,9 @@ func (r *run) judge(out *Outcome) {
 		}
 	}
 	apply, skipped := r.o.Suite.ObjectivesFor(r.o.Plan)
+	if r.o.Suite.Runtime == "sim" { // it has no figures to judge
+		apply, skipped = nil, r.o.Suite.Objectives
+	}
 	out.Skipped = skipped
 	for _, o := range apply {
 		j := o.Judge(func(f spec.Ref) (float64, bool) { return figure(summaries[f.Cell], f) })

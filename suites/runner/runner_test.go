@@ -306,3 +306,50 @@ func TestUnsupported(t *testing.T) {
 		t.Errorf("something was begun: %v", left)
 	}
 }
+
+// TestSimulated plays a suite in the simulator: verdicts, and no figure that could be taken for a measured one.
+func TestSimulated(t *testing.T) {
+	s, plan := parse(t, tiny, "runtime=sim")
+	out, err := Run(context.Background(), Options{Suite: s, Plan: plan, OutDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := checkSchema(t, out.Dir)
+	if out.Missed != 0 || len(out.Skipped) != 3 || len(r.Cells) != 4 {
+		t.Errorf("%+v, %d cells", out, len(r.Cells))
+	}
+	for _, c := range r.Cells {
+		rep := c.Repetitions[0]
+		if rep.Verdict != runlog.Valid || *rep.Answers.Expected == 0 {
+			t.Errorf("%s: %s %s %+v", c.Name, rep.Verdict, rep.VerdictReason, rep.Answers)
+		}
+		if m := rep.Metrics["steady_p99_ms"]; m.Value != nil || m.Reason != notPerformance {
+			t.Errorf("%s: steady_p99_ms is %+v", c.Name, m)
+		}
+	}
+}
+
+// TestDiskFull gives checkpoints a file system of one megabyte: a clear error, and what was measured is there.
+func TestDiskFull(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("mounting a small file system needs more rights: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	s, plan := parse(t, tiny, "job.operators.count.state.bytesPerKey=16KiB", "checkpoint.interval=100ms")
+	plan = plan[:1]
+	out, err := Run(context.Background(), Options{Suite: s, Plan: plan, OutDir: dir})
+	if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), "could not be written") {
+		t.Fatalf("error %v", err)
+	}
+	orphanless(t)
+	r := checkSchema(t, out.Dir)
+	rep := r.Cells[0].Repetitions[0]
+	if !r.Partial || rep.Verdict == runlog.Valid || rep.Metrics["steady_p50_ms"].Value == nil {
+		t.Errorf("partial %v, %s, %+v", r.Partial, rep.Verdict, rep.Metrics["steady_p50_ms"])
+	}
+}

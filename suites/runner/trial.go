@@ -84,7 +84,7 @@ func (t *trial) run(ctx context.Context) (runlog.Repetition, error) {
 	if err := t.open(); err != nil {
 		return runlog.Repetition{}, err
 	}
-	defer os.RemoveAll(t.dir) // what cannot be removed stays in the run directory, where it is seen
+	defer t.removeCheckpoints()
 	ctx, cancel := context.WithTimeoutCause(ctx, t.limit(), errOverdue)
 	defer cancel()
 	self, _ := selfCPU()
@@ -120,6 +120,13 @@ func (t *trial) run(ctx context.Context) (runlog.Repetition, error) {
 		return runlog.Repetition{}, err
 	}
 	return t.analyse(rec), nil
+}
+
+// removeCheckpoints makes room for the next trial. What cannot be removed stays in the run directory, where it is seen.
+func (t *trial) removeCheckpoints() {
+	if os.RemoveAll(t.dir) == nil {
+		_ = os.Remove(filepath.Dir(t.dir)) // only when it is empty
+	}
 }
 
 // limit is the longest time that the trial may take.
@@ -282,8 +289,12 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 func (t *trial) status(p99 time.Duration) progress.Event {
-	return progress.Event{Suite: t.o.Suite.Name, Trial: t.plan.Index + 1, Trials: len(t.o.Plan), Cell: t.cell.Name,
-		Repetition: t.plan.Repetition + 1, Phase: t.log.current(), P99: p99}
+	return status(t.o, t.plan, t.log.current(), p99)
+}
+
+func status(o *Options, p spec.Trial, phase string, p99 time.Duration) progress.Event {
+	return progress.Event{Suite: o.Suite.Name, Trial: p.Index + 1, Trials: len(o.Plan), Cell: p.Name,
+		Repetition: p.Repetition + 1, Phase: phase, P99: p99}
 }
 
 // show tells the display the p99 of the newest whole interval.
