@@ -203,14 +203,22 @@ func (o *panes) Process(c *Context, in *core.Columns) {
 
 // add merges s into the pane that ends where it does.
 func (o *panes) add(v []byte, s span) []byte {
-	spans := decodeSpans(v)
-	k, found := slices.BinarySearchFunc(spans, s.end, func(x span, end int64) int { return cmp.Compare(x.end, end) })
-	if found {
-		spans[k].part = o.fn.merge(spans[k].part, s.part)
-	} else {
-		spans = slices.Insert(spans, k, s)
+	le := binary.LittleEndian
+	for i := len(v) - spanBytes; i >= 0 && int64(le.Uint64(v[i+8:])) >= s.end; i -= spanBytes {
+		if int64(le.Uint64(v[i+8:])) > s.end {
+			continue
+		}
+		v = slices.Clone(v) // the store's values never change
+		old := part{int64(le.Uint64(v[i+16:])), int64(le.Uint64(v[i+24:])), int64(le.Uint64(v[i+32:]))}
+		p := o.fn.merge(old, s.part)
+		le.PutUint64(v[i+16:], uint64(p.n))
+		le.PutUint64(v[i+24:], uint64(p.acc))
+		le.PutUint64(v[i+32:], uint64(p.due))
+		return v
 	}
-	return encodeSpans(spans)
+	spans := decodeSpans(v)
+	k, _ := slices.BinarySearchFunc(spans, s.end, func(x span, end int64) int { return cmp.Compare(x.end, end) })
+	return encodeSpans(slices.Insert(spans, k, s))
 }
 
 func (o *panes) Watermark(c *Context, group uint32, wm int64) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/recovery"
 	"github.com/weir-bench/weir/engine/sim"
 	"github.com/weir-bench/weir/workloads/nexmark"
@@ -101,7 +102,7 @@ func newTrial(query string, seed uint64) trial {
 	c := trial{query: query, seed: seed, records: 1500 + r.Uint64N(1500), options: DefaultOptions()}
 	c.options.Sources, c.options.Tasks, c.options.Groups = 1+r.IntN(2), 2+r.IntN(2), uint32(8+r.IntN(24))
 	c.job = sim.JobConfig{Seed: seed, Recovery: pick(r, "none", "checkpoint", "active"), Faults: r.IntN(3), Migrations: r.IntN(4),
-		Migration: pick(r, "async-rounds", "all-at-once", "stop-restart")}
+		Migration: migration.Strategies()[r.IntN(len(migration.Strategies()))].Name}
 	c.job.Transactional = c.job.Recovery == "checkpoint" && r.IntN(2) == 0
 	c.events = stream{spacing: 20 * time.Millisecond}
 	c.job.Job.Workers = 2 + r.IntN(2)
