@@ -266,7 +266,7 @@ func TestStandardInputAndValidate(t *testing.T) {
 // go test ./cmd/bench -run TestGolden -update
 func TestGolden(t *testing.T) {
 	for _, args := range []string{"list", "list --json", "list faults", "plan quickstart", "plan smoke --json", "plan quickstart --only a --repeat 1",
-		"help", "help run", "help exit-codes", "help capacity", "help sim", "help plan", "help report", "help validate", "help list", "__complete run --progress=", "__complete run q"} {
+		"help", "help run", "help exit-codes", "help capacity", "help sim", "help trace", "help plan", "help report", "help validate", "help list", "__complete run --progress=", "__complete run q"} {
 		t.Run(args, func(t *testing.T) {
 			got := bench(t, app{known: known}, nil, "", strings.Fields(args)...)
 			if got.code != 0 || strings.HasPrefix(args, "__") == (got.err == "") {
@@ -309,7 +309,7 @@ func TestHelpEverywhere(t *testing.T) {
 	if none != help || none.code != 0 || none.err != "" {
 		t.Errorf("no arguments: %+v\n--help: %+v", none, help)
 	}
-	for _, name := range []string{"run", "list", "validate", "plan", "report", "capacity", "sim", "version", "exit-codes"} {
+	for _, name := range []string{"run", "list", "validate", "plan", "report", "capacity", "sim", "trace", "version", "exit-codes"} {
 		long, short := bench(t, app{known: known}, nil, "", "help", name), bench(t, app{known: known}, nil, "", name, "--help")
 		if long.code != 0 || long != short || !strings.Contains(long.out, "bench "+name) {
 			t.Errorf("%s: %+v\n%+v", name, long, short)

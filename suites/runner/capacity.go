@@ -51,6 +51,8 @@ type CapacityResult struct {
 	CheckpointMedian time.Duration
 }
 
+const capacityLease = 10 * time.Second
+
 // capacityWarmup goes by before anything is measured.
 const capacityWarmup = time.Second
 
@@ -76,6 +78,7 @@ type capacityRun struct {
 	col     *collector
 	lag     *stats.Histogram
 	took    []float64 // of complete checkpoints, ns; on the loop
+	failed  string    // what failed; on the loop
 	started chan struct{}
 	dir     string
 	res     CapacityResult
@@ -98,7 +101,8 @@ func (m *capacityRun) open() (err error) {
 			return fmt.Errorf("make the folder for checkpoints: %w", err)
 		}
 	}
-	m.job = core.Job{ID: "capacity", Seed: o.Seed, Workers: o.Workers, Checkpoint: o.Checkpoint, Operators: []core.OperatorSpec{
+	// Nothing is to fail here, and a worker on a saturated machine may be silent for a while.
+	m.job = core.Job{ID: "capacity", Seed: o.Seed, Workers: o.Workers, Checkpoint: o.Checkpoint, Lease: capacityLease, Operators: []core.OperatorSpec{
 		{Name: "keys", Kind: "source", Parallelism: o.Workers, Recovery: recovery},
 		{Name: "count", Kind: "count", Inputs: []string{"keys"}, Parallelism: o.Parallelism, Groups: uint32(max(1024, o.Parallelism)), ValueBytes: 8, Recovery: recovery},
 		{Name: "results", Kind: "sink", Inputs: []string{"count"}, Parallelism: o.Parallelism, Recovery: recovery},
@@ -130,6 +134,8 @@ func (m *capacityRun) onTrace(t coord.Trace) {
 		m.feed.begin(t.AtNS + int64(5*time.Millisecond))
 		m.col.originNS = m.feed.originNS
 		close(m.started)
+	case t.Kind == coord.TraceDetected && m.failed == "":
+		m.failed = fmt.Sprintf("worker %d failed: %s", t.Node, t.Detail)
 	case t.Kind == coord.TraceComplete:
 		m.took = append(m.took, float64(t.Count))
 	}
@@ -249,6 +255,9 @@ func (m *capacityRun) finish(ctx context.Context) error {
 	}
 	if err := m.h.Close(); err != nil {
 		return err
+	}
+	if m.failed != "" {
+		return errors.New(m.failed)
 	}
 	m.o.Progress.Update(progress.Event{Suite: "capacity", Trial: 1, Trials: 1, Cell: "count", Repetition: 1, Phase: "check"})
 	m.res.Answers = m.col.oracles[0].Answers(verify.Golden(m.w, emitted), 1)

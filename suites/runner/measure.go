@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/recovery"
 	"github.com/weir-bench/weir/reports/runlog"
 	"github.com/weir-bench/weir/reports/stats"
 	"github.com/weir-bench/weir/suites/verify"
@@ -384,6 +385,13 @@ func (t *trial) verdict(rep *runlog.Repetition, steady *stats.Histogram) {
 		}
 	}
 	promise, err := verify.Promise(&t.job)
+	if fallback, fell := t.find(coord.TraceFallback, math.MinInt64); fell {
+		// More failed at once than the standbys cover: the job says so and rolls back.
+		if promise == recovery.Precise && !t.transactional() {
+			promise = recovery.Rollback
+		}
+		set(runlog.Unknown, "the standbys did not suffice, so the job rolled back: %s", fallback.Detail)
+	}
 	switch {
 	case t.blind != nil:
 		set(runlog.Unknown, "%v", t.blind)
@@ -408,6 +416,9 @@ func (t *trial) verdict(rep *runlog.Repetition, steady *stats.Histogram) {
 	case !t.seen.ended:
 		set(runlog.Unknown, "the job did not end within the drain time of %v", t.cell.Timing.Drain)
 	}
+	if why := t.accident(); why != "" {
+		set(runlog.Unknown, "%s", why)
+	}
 	if err := t.storageTrouble(); err != nil {
 		set(runlog.Unknown, "%v", err)
 	}
@@ -423,6 +434,24 @@ func (t *trial) anyFailure() bool {
 	_, detected := t.find(coord.TraceDetected, math.MinInt64)
 	_, failed := t.find(coord.TraceTaskFailed, math.MinInt64)
 	return detected || failed || len(t.injected) > 0
+}
+
+func (t *trial) transactional() bool {
+	for _, op := range t.job.Operators {
+		if op.Transactional {
+			return true
+		}
+	}
+	return false
+}
+
+// accident says that a worker failed before any planned fault: the machine was overloaded, or something is broken.
+func (t *trial) accident() string {
+	tr, ok := t.find(coord.TraceDetected, math.MinInt64)
+	if !ok || len(t.injected) > 0 && t.onAxis(tr) >= t.injected[0].at {
+		return ""
+	}
+	return fmt.Sprintf("worker process %d was lost %.1f s after the start without a planned fault: %s", tr.Node, t.onAxis(tr).Seconds(), tr.Detail)
 }
 
 // storageTrouble says that a checkpoint could not be written, as on a full disk: later trials would fare no better.
