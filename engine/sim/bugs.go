@@ -32,6 +32,12 @@ func Checks() []Check {
 		{"rounds", "migrations in rounds while links break", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "none", Migration: "async-rounds", Transactional: no(), Faults: 1, Kinds: []string{"partition"}}
 		}},
+		{"rounds-and-checkpoints", "migrations in rounds between checkpoints, under crashes", 300, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "async-rounds", Transactional: yes(), Faults: 2, Kinds: []string{"crash"}}
+		}},
+		{"stop-restart-eager", "without a fault a planned restart repeats nothing, even with an eager sink", 100, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "active", Migration: "stop-restart", Transactional: no(), Faults: 0}
+		}},
 		{"pre-copy", "state copied ahead while it changes, under a crash now and then", 200, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "checkpoint", Migration: "pre-copy", Transactional: yes(), Faults: int(s % 2), Kinds: []string{"crash"}}
 		}},
@@ -71,6 +77,11 @@ func Bugs() []Bug {
 		{"drop-moving-buffer", "rounds", "records that waited for their state are dropped"},
 		{"skip-hold", "rounds", "records do not wait for their state"},
 		{"give-at-first-marker", "rounds", "state is given away while records for it are under way"},
+		{"stop-without-pause", "stop-restart-eager", "sources go on behind the savepoint"},
+		{"last-too-early", "rounds-and-checkpoints", "a group is taken for whole at its first chunk"},
+		{"forget-lag", "replicate-input", "records that came before the copy was whole are dropped"},
+		{"shadow-speaks", "replicate-input", "what the task that works alongside emits is not held back"},
+		{"giver-is-not-told", "rounds", "the giving task gets no marker"},
 		{"mirror-nothing", "replicate-input", "the task that works alongside is not sent the input"},
 		{"skip-last-delta", "pre-copy", "what changed since the last copy does not travel"},
 		{"own-what-is-copied", "pre-copy", "a group that was only copied ahead is taken for one's own"},

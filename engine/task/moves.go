@@ -190,7 +190,7 @@ func (m *moves) stream(t *Task) int {
 	chunk, group, last, done := tr.snap.Next(t.w.chunk[:0], t.w.graph.Job.ChunkBytes)
 	t.w.chunk = chunk
 	if !done || len(chunk) > 0 {
-		t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: group, Last: last, Copy: tr.copy, Data: chunk})
+		t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: group, Last: last || t.w.graph.Job.Bug("last-too-early"), Copy: tr.copy, Data: chunk})
 		tr.bytes += int64(len(chunk))
 		t.sendControl(tr.to, core.Control{Type: core.CtlState, ID: tr.version, Body: t.w.body})
 	}

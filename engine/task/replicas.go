@@ -82,6 +82,9 @@ func (m *moves) silently(t *Task, cols *core.Columns) {
 	}
 	t.ctx.Out.Reset()
 	t.op.Process(&t.ctx, cols)
+	if t.w.graph.Job.Bug("shadow-speaks") {
+		t.routeOut()
+	}
 	t.ctx.Out.Reset()
 }
 
@@ -91,7 +94,9 @@ func (m *moves) alive(t *Task, group uint32) {
 	if lag := m.lag[group]; lag != nil {
 		m.heldBytes -= recordBytes * lag.Len()
 		m.lag[group] = nil
-		m.silently(t, lag)
+		if !t.w.graph.Job.Bug("forget-lag") {
+			m.silently(t, lag)
+		}
 	}
 }
 

@@ -444,7 +444,7 @@ func (t *Task) onRoute(c core.Control) {
 		}
 		concerned := make([]bool, len(e.outs))
 		for _, m := range ch.Moves {
-			concerned[m.From], concerned[m.To] = true, true
+			concerned[m.From], concerned[m.To] = !t.w.graph.Job.Bug("giver-is-not-told"), true
 		}
 		if err := e.routes.Apply(ch); err != nil {
 			t.fail(err)
