@@ -32,16 +32,36 @@ type Oracle struct {
 	atHandOver                   uint64
 	handedOver                   func(key uint64) bool
 	odd                          map[uint64]*history
+	stamps                       []stamp
 	repeats                      []int
+	touched                      uint64
 }
 
-// slot is what is known of a key. A slot with next 0 is free.
+// slot is what is known of a key, in 16 bytes: the table should stay in the cache. A slot with next 0 is free.
 type slot struct {
 	key uint64
 	// next is the lowest answer that has not come; for PassedOn one more than the number of outputs.
-	next uint64
-	// stamp is channel and epoch of the answer before next, 0 when the history has to be looked at.
-	stamp uint64
+	next uint32
+	// stamp is the number of the stamp of the answer before next, 0 when the history has to be looked at.
+	stamp uint32
+}
+
+// stamp is whence an answer came.
+type stamp struct {
+	channel int
+	epoch   uint32
+}
+
+// stampOf returns the number, from 1, of a stamp. There are few.
+func (o *Oracle) stampOf(channel int, epoch uint32) uint32 {
+	want := stamp{channel, epoch}
+	for i := len(o.stamps) - 1; i >= 0; i-- {
+		if o.stamps[i] == want {
+			return uint32(i + 1)
+		}
+	}
+	o.stamps = append(o.stamps, want)
+	return uint32(len(o.stamps))
 }
 
 // history is kept of keys whose answers did not come in a row from one channel.
@@ -52,9 +72,8 @@ type history struct {
 
 // last is the answer that came last from a channel.
 type last struct {
-	channel uint32
-	epoch   uint32
-	answer  uint64
+	stamp
+	answer uint64
 }
 
 // New returns an oracle for a sink that gives answers of about the given number of keys.
@@ -128,29 +147,48 @@ func (o *Oracle) Check(channel int, epoch uint32, keys []uint64, values []int64)
 		o.wrong += uint64(len(keys)) // a count without its number
 		return nil
 	}
-	stamp := uint64(uint32(channel+1))<<32 | uint64(epoch)
-	for i, k := range keys {
-		s := o.find(k)
-		if s.next == uint64(values[i]) && s.stamp == stamp {
-			s.next++
-			continue
-		}
-		if !o.unusual(s, uint64(values[i]), stamp) {
-			o.fresh--
-			o.repeats = append(o.repeats, i)
+	stamp := o.stampOf(channel, epoch)
+	for from := 0; from < len(keys); from += ahead {
+		block := keys[from:min(from+ahead, len(keys))]
+		o.fetch(block)
+		for i, k := range block {
+			s, v := o.find(k), uint64(values[from+i])
+			if uint64(s.next) == v && s.stamp == stamp {
+				s.next++
+				continue
+			}
+			if !o.unusual(s, v, stamp) {
+				o.fresh--
+				o.repeats = append(o.repeats, from+i)
+			}
 		}
 	}
 	return o.repeats
 }
 
+// ahead is how many keys are looked up in advance.
+const ahead = 64
+
+// fetch touches the slots of keys, so that they come from memory all at once and not one after the other.
+func (o *Oracle) fetch(keys []uint64) {
+	mask, sum := uint64(len(o.slots)-1), uint64(0)
+	for _, k := range keys {
+		sum += o.slots[k*0x9E3779B97F4A7C15>>o.shift&mask].key
+	}
+	o.touched = sum // or the compiler would leave it out
+}
+
+// maxAnswer is the highest answer of a key that can be kept.
+const maxAnswer = 1<<32 - 2
+
 // unusual takes an answer that is not the next one of its key from the channel of the one before. It says whether the
 // answer is new.
-func (o *Oracle) unusual(s *slot, v, stamp uint64) (fresh bool) {
+func (o *Oracle) unusual(s *slot, v uint64, stamp uint32) (fresh bool) {
 	if s.next == 1 && v == 1 && s.stamp == 0 && o.odd[s.key] == nil {
 		s.next, s.stamp = 2, stamp // the first of all
 		return true
 	}
-	if int64(v) < 1 {
+	if v < 1 || v > maxAnswer { // also what is negative
 		o.wrong++
 		return false
 	}
@@ -160,10 +198,10 @@ func (o *Oracle) unusual(s *slot, v, stamp uint64) (fresh bool) {
 		o.odd[s.key] = h
 	}
 	if s.stamp != 0 {
-		h.came(s.stamp, s.next-1)
+		h.came(o.stamps[s.stamp-1], uint64(s.next)-1)
 		s.stamp = 0
 	}
-	if h.came(stamp, v) {
+	if h.came(o.stamps[stamp-1], v) {
 		if o.handedOver != nil && o.handedOver(s.key) {
 			o.atHandOver++
 		} else {
@@ -171,9 +209,9 @@ func (o *Oracle) unusual(s *slot, v, stamp uint64) (fresh bool) {
 		}
 	}
 	switch _, seen := h.ahead[v]; {
-	case v < s.next || seen:
+	case v < uint64(s.next) || seen:
 		o.duplicated++
-	case v > s.next:
+	case v > uint64(s.next):
 		if h.ahead == nil {
 			h.ahead = map[uint64]struct{}{}
 		}
@@ -182,29 +220,28 @@ func (o *Oracle) unusual(s *slot, v, stamp uint64) (fresh bool) {
 	default:
 		fresh = true
 		s.next++
-		for _, ok := h.ahead[s.next]; ok; _, ok = h.ahead[s.next] {
-			delete(h.ahead, s.next)
+		for _, ok := h.ahead[uint64(s.next)]; ok; _, ok = h.ahead[uint64(s.next)] {
+			delete(h.ahead, uint64(s.next))
 			s.next++
 		}
 	}
-	if len(h.ahead) == 0 && v == s.next-1 {
+	if len(h.ahead) == 0 && v == uint64(s.next)-1 {
 		s.stamp = stamp // from here on they may come in a row again
 	}
 	return fresh
 }
 
 // came notes the answer that a channel gave last and says whether it lies before the one noted for the same epoch.
-func (h *history) came(stamp, answer uint64) (backwards bool) {
-	channel, epoch := uint32(stamp>>32), uint32(stamp)
+func (h *history) came(from stamp, answer uint64) (backwards bool) {
 	for i := range h.lasts {
 		l := &h.lasts[i]
-		if l.channel == channel {
-			backwards = l.epoch == epoch && answer < l.answer
-			l.epoch, l.answer = epoch, answer
+		if l.channel == from.channel {
+			backwards = l.epoch == from.epoch && answer < l.answer
+			l.epoch, l.answer = from.epoch, answer
 			return backwards
 		}
 	}
-	h.lasts = append(h.lasts, last{channel, epoch, answer})
+	h.lasts = append(h.lasts, last{from, answer})
 	return false
 }
 
@@ -222,7 +259,7 @@ func (o *Oracle) Has(key, v uint64) bool {
 	if s == nil {
 		return false
 	}
-	if v < s.next {
+	if v < uint64(s.next) {
 		return true
 	}
 	h := o.odd[key]
@@ -261,7 +298,7 @@ func (o *Oracle) Answers(golden *workloads.Tally, times uint64) Answers {
 			a.Lost += n
 			continue
 		}
-		row := s.next - 1
+		row := uint64(s.next) - 1
 		a.Answered += min(row, n)
 		if o.kind == PassedOn {
 			a.Duplicated += row - min(row, n)
@@ -290,7 +327,7 @@ func (o *Oracle) foreign(golden *workloads.Tally, a *Answers) {
 		if s.next == 0 || golden.Count(s.key) > 0 {
 			continue
 		}
-		a.Wrong += s.next - 1
+		a.Wrong += uint64(s.next) - 1
 		if h := o.odd[s.key]; h != nil {
 			a.Wrong += uint64(len(h.ahead))
 		}
