@@ -1,6 +1,11 @@
 package queries
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/workloads/nexmark"
+)
 
 // The layout of NEXMark events: see workloads/nexmark, AppendTo. Which fields there are depends on the kind.
 const (
@@ -15,7 +20,10 @@ const (
 
 func nexmarkQueries() []Query {
 	q := func(name, doc string, build func(p *pipeline)) Query {
-		return Query{Name: name, Workload: "nexmark", Doc: doc, build: build}
+		return Query{Name: name, Workload: "nexmark", Doc: doc, build: build,
+			golden: func(records *core.Columns, o Options) ([]Answer, uint64, error) {
+				return goldenNEXMark(name, records, o)
+			}}
 	}
 	return []Query{
 		q("q0", "map", q0),
@@ -32,6 +40,22 @@ func nexmarkQueries() []Query {
 		q("q12", "map, tumbling count by bidder over intended times, map", q12),
 		q("q13", "map with a side input that is a function of the key", q13),
 	}
+}
+
+func goldenNEXMark(name string, records *core.Columns, o Options) ([]Answer, uint64, error) {
+	in, err := nexmark.Inputs(records)
+	if err != nil {
+		return nil, 0, err
+	}
+	a, err := nexmark.Golden(name, in, nexmark.Options{Window: o.Window, Slide: o.Slide, Gap: o.Gap, Bound: o.Bound, Lateness: o.Lateness})
+	if err != nil {
+		return nil, 0, err
+	}
+	answers := make([]Answer, len(a.Rows))
+	for i, r := range a.Rows {
+		answers[i] = Answer(r)
+	}
+	return answers, a.Late, nil
 }
 
 func (p *pipeline) nexmark() { p.source(nexmarkLayout, "time", p.o.Bound) }

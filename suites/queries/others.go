@@ -1,9 +1,11 @@
 package queries
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
+	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/workloads/shufflebench"
 	"github.com/weir-bench/weir/workloads/ysb"
 )
@@ -13,7 +15,7 @@ const ysbLayout = "time i64@0, ad i64@8, type u8@32"
 
 // ysbQuery is the query of the Yahoo Streaming Benchmark: key campaign, time the window's begin, value number of views.
 func ysbQuery() Query {
-	return Query{Name: "ysb", Workload: "ysb", Doc: "map with a condition, tumbling count by campaign, map", build: func(p *pipeline) {
+	return Query{Name: "ysb", Workload: "ysb", Doc: "map with a condition, tumbling count by campaign, map", golden: goldenYSB, build: func(p *pipeline) {
 		p.source(ysbLayout, "time", p.o.Bound)
 		p.mapping("views", params{"layout": ysbLayout, "where": "type == " + strconv.Itoa(int(ysb.View)),
 			"key": "ad / " + strconv.Itoa(ysb.AdsPerCampaign), "row": "time"})
@@ -22,13 +24,46 @@ func ysbQuery() Query {
 	}}
 }
 
+// goldenYSB knows no late events: the bound must be as long as they are late.
+func goldenYSB(records *core.Columns, _ Options) ([]Answer, uint64, error) {
+	golden := ysb.Golden{}
+	for i := range records.Keys {
+		e, err := ysb.Decode(records.Payload(i))
+		if err != nil {
+			return nil, 0, fmt.Errorf("decode record %d: %w", i, err)
+		}
+		golden.Add(e)
+	}
+	var answers []Answer
+	for cell, n := range golden { // Golden sorts them
+		answers = append(answers, Answer{Key: cell.Campaign, Time: cell.WindowStart, Val: int64(n)})
+	}
+	return answers, 0, nil
+}
+
+func goldenShuffle(c shufflebench.Config, records *core.Columns) []Answer {
+	g, count := shufflebench.New(c), map[uint64]int64{}
+	var answers []Answer
+	for _, key := range records.Keys {
+		if rule, ok := g.Match(key); ok {
+			if count[rule]++; count[rule]%shufflebench.OutputEvery == 0 {
+				answers = append(answers, Answer{Key: rule, Val: count[rule]})
+			}
+		}
+	}
+	return answers
+}
+
 // shuffleQuery is ShuffleBench's with the workload's standard rules.
 func shuffleQuery() Query { return Shuffle(shufflebench.DefaultConfig(0)) }
 
 // Shuffle returns ShuffleBench's query: each record goes to the rule that it matches, and every tenth of a rule makes an
 // output: key rule, value number of its records so far.
 func Shuffle(c shufflebench.Config) Query {
-	return Query{Name: "shufflebench", Workload: "shufflebench", Doc: "map with a condition, keyed count that tells every tenth", build: func(p *pipeline) {
+	golden := func(records *core.Columns, _ Options) ([]Answer, uint64, error) {
+		return goldenShuffle(c, records), 0, nil
+	}
+	return Query{Name: "shufflebench", Workload: "shufflebench", Doc: "map with a condition, keyed count that tells every tenth", golden: golden, build: func(p *pipeline) {
 		// 53 bits of the key are below the selectivity: whole numbers, so that both sides of an exact bound agree.
 		below := uint64(math.Ceil(c.Selectivity * (1 << 53)))
 		p.add("in", "source", p.o.Sources, nil)

@@ -1,9 +1,11 @@
 package queries
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,11 +34,12 @@ func DefaultOptions() Options {
 type Query struct {
 	Name, Workload string
 	// Doc says which operators it is made of.
-	Doc   string
-	build func(p *pipeline)
+	Doc    string
+	build  func(p *pipeline)
+	golden func(records *core.Columns, o Options) ([]Answer, uint64, error)
 }
 
-// Operators returns the operators of a job that answers the query. Its outputs are as ParseRow says.
+// Operators returns the operators of a job that answers the query. Its outputs are as ParseAnswer says.
 func (q Query) Operators(o Options) []core.OperatorSpec {
 	p := &pipeline{o: o}
 	q.build(p)
@@ -103,23 +106,37 @@ func (p *pipeline) timed(name, kind string, ps params) {
 	p.keyed(name, kind, ps)
 }
 
-// Row is what the payload of an output says: a time (of windows the end) and a text. An answer is that with the output's
-// key and value.
-type Row struct {
-	Time int64 // event time, ns
+// Answer is one output of a query; what its fields hold is in docs/queries.md.
+type Answer struct {
+	Key  uint64
+	Time int64 // event time, ns; of windows the end
+	Val  int64
 	Text string
 }
 
-// rowLayout is the layout of an output's payload.
-const rowLayout = "time i64@0, text text@8"
+// Compare orders answers by key, time, value and text.
+func Compare(a, b Answer) int {
+	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Time, b.Time), cmp.Compare(a.Val, b.Val), cmp.Compare(a.Text, b.Text))
+}
 
-// ParseRow reads the payload of an output; an output of shufflebench has none and is the zero Row.
-func ParseRow(payload []byte) (Row, error) {
+// ParseAnswer reads an output, whose payload is the time and the text: `time i64@0, text text@8`. Those of shufflebench have no payload, and so no time and text.
+func ParseAnswer(key uint64, val int64, payload []byte) (Answer, error) {
+	a := Answer{Key: key, Val: val}
 	if len(payload) == 0 {
-		return Row{}, nil
+		return a, nil
 	}
 	if len(payload) < 9 || len(payload) != 9+int(payload[8]) {
-		return Row{}, fmt.Errorf("an output of %d bytes is not a time and a text", len(payload))
+		return a, fmt.Errorf("an output of %d bytes is not a time and a text", len(payload))
 	}
-	return Row{int64(binary.LittleEndian.Uint64(payload)), string(payload[9:])}, nil
+	a.Time, a.Text = int64(binary.LittleEndian.Uint64(payload)), string(payload[9:])
+	return a, nil
+}
+
+// Golden returns the answers to the query over records of its workload in record order, sorted, and how many events came
+// too late for a window; both by an evaluation that shares nothing with the engine. With several sources a job finds the
+// same if no event is later than o.Bound.
+func (q Query) Golden(records *core.Columns, o Options) (answers []Answer, late uint64, err error) {
+	answers, late, err = q.golden(records, o)
+	slices.SortFunc(answers, Compare)
+	return answers, late, err
 }

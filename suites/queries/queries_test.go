@@ -1,16 +1,18 @@
 package queries
 
 import (
-	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
+	"github.com/weir-bench/weir/engine/operator"
 	"github.com/weir-bench/weir/engine/recovery"
 	"github.com/weir-bench/weir/engine/sim"
 	"github.com/weir-bench/weir/workloads/nexmark"
@@ -19,8 +21,9 @@ import (
 )
 
 var (
-	seedFlag  = flag.Uint64("seed", 0, "run this seed only")
-	seedsFlag = flag.Uint64("seeds", 6, "how many seeds each test runs, beside a fresh one")
+	seedFlag      = flag.Uint64("seed", 0, "run this seed only")
+	seedsFlag     = flag.Uint64("seeds", 6, "how many seeds each test runs, beside a fresh one")
+	migrationFlag = flag.String("migration", "", "use this migration strategy only")
 )
 
 // stream is a feed: record i at an even pace of event time.
@@ -44,27 +47,22 @@ func (s stream) columns(n uint64) *core.Columns {
 	return &c
 }
 
-// answers reads the outputs as rows in the golden order.
-func answers(t *testing.T, rows []sim.JobRow) []nexmark.Row {
+// answers reads the outputs, sorted.
+func answers(t *testing.T, rows []sim.JobRow) []Answer {
 	t.Helper()
-	out := make([]nexmark.Row, len(rows))
+	out := make([]Answer, len(rows))
 	for i, r := range rows {
-		row, err := ParseRow([]byte(r.Payload))
-		if err != nil {
+		var err error
+		if out[i], err = ParseAnswer(r.Key, r.Val, []byte(r.Payload)); err != nil {
 			t.Fatal(err)
 		}
-		out[i] = nexmark.Row{Key: r.Key, Time: row.Time, Val: r.Val, Text: row.Text}
 	}
-	slices.SortFunc(out, compareRows)
+	slices.SortFunc(out, Compare)
 	return out
 }
 
-func compareRows(x, y nexmark.Row) int {
-	return cmp.Or(cmp.Compare(x.Key, y.Key), cmp.Compare(x.Time, y.Time), cmp.Compare(x.Val, y.Val), cmp.Compare(x.Text, y.Text))
-}
-
 // difference says how the answers break the promise.
-func difference(got, want []nexmark.Row, promise recovery.Promise) string {
+func difference(got, want []Answer, promise recovery.Promise) string {
 	if promise == recovery.Rollback { // outputs may come twice
 		got, want = slices.Compact(slices.Clone(got)), slices.Compact(slices.Clone(want))
 	}
@@ -104,47 +102,36 @@ func newTrial(query string, seed uint64) trial {
 	c.job = sim.JobConfig{Seed: seed, Recovery: pick(r, "none", "checkpoint", "active"), Faults: r.IntN(3), Migrations: r.IntN(4),
 		Migration: migration.Strategies()[r.IntN(len(migration.Strategies()))].Name}
 	c.job.Transactional = c.job.Recovery == "checkpoint" && r.IntN(2) == 0
+	if *migrationFlag != "" {
+		c.job.Migration = *migrationFlag
+	}
 	c.events = stream{spacing: 20 * time.Millisecond}
 	c.job.Job.Workers = 2 + r.IntN(2)
 	return c
 }
 
-func (c trial) run(t *testing.T, q Query) sim.JobResult {
+// check runs the query and compares its answers and late events with the golden ones. It returns how many answers there
+// were to compare.
+func (c trial) check(t *testing.T, q Query) int {
 	t.Helper()
+	want, late, err := q.Golden(c.events.columns(c.records), c.options)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c.job.Feed, c.job.Records = c.events, c.records
 	c.job.Job.Operators = q.Operators(c.options)
 	res, err := sim.RunJob(c.job)
+	repro := fmt.Sprintf("\n  repro: go test ./suites/queries -run '%s' -seed=%d", t.Name(), c.seed)
 	if err != nil {
-		t.Fatalf("%v: %v", c, err)
+		t.Fatalf("%v: %v%s", c, err, repro)
 	}
-	return res
-}
-
-// nexmark returns how many rows there were to compare.
-func (c trial) nexmark(t *testing.T, g nexmark.Config) int {
-	t.Helper()
-	c.events.events = nexmark.New(g)
-	in, err := nexmark.Inputs(c.events.columns(c.records))
-	if err != nil {
-		t.Fatal(err)
+	if d := difference(answers(t, res.Rows), want, res.Promise); d != "" {
+		t.Errorf("%v: %s (promise %s, faults %v, %d migrated)%s", c, d, res.Promise, res.Faults, res.Migrated, repro)
 	}
-	o := c.options
-	want, err := nexmark.Golden(c.query, in, nexmark.Options{Window: o.Window, Slide: o.Slide, Gap: o.Gap, Bound: o.Bound, Lateness: o.Lateness})
-	if err != nil {
-		t.Fatal(err)
+	if res.Late != late {
+		t.Errorf("%v: %d late, want %d (faults %v, %d migrated)%s", c, res.Late, late, res.Faults, res.Migrated, repro)
 	}
-	q, err := Lookup(c.query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res := c.run(t, q)
-	if d := difference(answers(t, res.Rows), want.Rows, res.Promise); d != "" {
-		t.Errorf("%v: %s (promise %s, faults %v, %d migrated)\n  repro: go test ./suites/queries -run '%s' -seed=%d", c, d, res.Promise, res.Faults, res.Migrated, t.Name(), c.seed)
-	}
-	if res.Late != want.Late {
-		t.Errorf("%v: %d late, want %d (faults %v, %d migrated)", c, res.Late, want.Late, res.Faults, res.Migrated)
-	}
-	return len(want.Rows)
+	return len(want)
 }
 
 func seeds() []uint64 {
@@ -164,7 +151,9 @@ func TestNEXMark(t *testing.T) {
 		t.Run(q.Name, func(t *testing.T) {
 			rows := 0
 			for _, seed := range seeds() {
-				rows += newTrial(q.Name, seed).nexmark(t, nexmark.DefaultConfig(seed, 50))
+				c := newTrial(q.Name, seed)
+				c.events.events = nexmark.New(nexmark.DefaultConfig(seed, 50))
+				rows += c.check(t, q)
 			}
 			if rows == 0 && *seedFlag == 0 {
 				t.Error("no answers to compare")
@@ -178,6 +167,10 @@ func TestNEXMark(t *testing.T) {
 func TestLateEvents(t *testing.T) {
 	for _, name := range []string{"q5", "q7", "q8", "q11"} {
 		t.Run(name, func(t *testing.T) {
+			q, err := Lookup(name)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, seed := range seeds() {
 				c := newTrial(name, seed)
 				c.options.Sources, c.options.Bound, c.options.Step = 1, 100*time.Millisecond, 1
@@ -185,7 +178,10 @@ func TestLateEvents(t *testing.T) {
 				c.options.Lateness = time.Duration(seed%3) * 400 * time.Millisecond
 				g := nexmark.DefaultConfig(seed, 50)
 				g.LateShare = 0.3
-				c.nexmark(t, g)
+				c.events.events = nexmark.New(g)
+				if c.check(t, q) == 0 {
+					t.Errorf("%v: no answers to compare", c)
+				}
 			}
 		})
 	}
@@ -198,23 +194,8 @@ func TestYSB(t *testing.T) {
 		g := ysb.DefaultConfig(seed)
 		g.LateShare = 0.01
 		c.events.events = ysb.New(g)
-		golden := ysb.Golden{}
-		cols := c.events.columns(c.records)
-		for i := range cols.Keys {
-			e, err := ysb.Decode(cols.Payload(i))
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden.Add(e)
-		}
-		var want []nexmark.Row
-		for cell, n := range golden { // sorted below
-			want = append(want, nexmark.Row{Key: cell.Campaign, Time: cell.WindowStart, Val: int64(n)})
-		}
-		slices.SortFunc(want, compareRows)
-		res := c.run(t, ysbQuery())
-		if d := difference(answers(t, res.Rows), want, res.Promise); d != "" || res.Late != 0 {
-			t.Errorf("%v: %s, %d late\n  repro: go test ./suites/queries -run TestYSB -seed=%d", c, d, res.Late, seed)
+		if c.check(t, ysbQuery()) == 0 {
+			t.Errorf("%v: no answers to compare", c)
 		}
 	}
 }
@@ -224,21 +205,26 @@ func TestShuffleBench(t *testing.T) {
 		c := newTrial("shufflebench", seed)
 		g := shufflebench.DefaultConfig(seed)
 		g.Rules, g.Selectivity, g.Bytes = 10+seed%20, []float64{0.2, 0.3, 1}[seed%3], 64
-		gen := shufflebench.New(g)
-		c.events.events = gen
-		count := map[uint64]int64{}
-		var want []nexmark.Row
-		for _, key := range c.events.columns(c.records).Keys {
-			if rule, ok := gen.Match(key); ok {
-				if count[rule]++; count[rule]%shufflebench.OutputEvery == 0 {
-					want = append(want, nexmark.Row{Key: rule, Val: count[rule]})
-				}
-			}
+		c.events.events = shufflebench.New(g)
+		if c.check(t, Shuffle(g)) == 0 {
+			t.Errorf("%v: no answers to compare", c)
 		}
-		slices.SortFunc(want, compareRows)
-		res := c.run(t, Shuffle(g))
-		if d := difference(answers(t, res.Rows), want, res.Promise); d != "" || len(want) == 0 {
-			t.Errorf("%v: %d wanted: %s\n  repro: go test ./suites/queries -run TestShuffleBench -seed=%d", c, len(want), d, seed)
+	}
+}
+
+// TestOperatorsAreChecked says that every query's parameters pass, and that a query is told from a slip of the pen.
+func TestOperatorsAreChecked(t *testing.T) {
+	for _, q := range Queries() {
+		if err := operator.Check(&core.Job{Operators: q.Operators(DefaultOptions())}); err != nil {
+			t.Errorf("%s: %v", q.Name, err)
+		}
+	}
+	if _, err := Lookup("q10"); !errors.Is(err, ErrQuery) || !strings.Contains(err.Error(), "q9, q11") {
+		t.Errorf("lookup of q10: %v", err)
+	}
+	for _, payload := range []string{"short", "12345678\x05text", "12345678\x02text"} {
+		if _, err := ParseAnswer(1, 2, []byte(payload)); err == nil {
+			t.Errorf("payload %q was accepted", payload)
 		}
 	}
 }
