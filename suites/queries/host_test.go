@@ -5,6 +5,7 @@ package queries
 import (
 	"os"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,21 +59,25 @@ func TestInWorkerProcesses(t *testing.T) {
 	}
 }
 
-// inProcesses runs a job in worker processes, kills one after its third checkpoint, and returns the outputs.
+// inProcesses runs a job in worker processes, kills one after the second checkpoint, and returns the outputs.
 func inProcesses(t *testing.T, job core.Job, feed task.FeedSource, records uint64, perSec float64) []sim.JobRow {
 	t.Helper()
 	var rows []sim.JobRow
-	third := make(chan struct{})
+	second := make(chan struct{})
+	var killed atomic.Bool
 	complete := 0
 	h, err := host.Start(host.Config{Job: job, Feed: feed, Bounds: []uint64{records}, Dir: t.TempDir(), NoSync: true, Spares: 1,
 		Due: func(elapsed time.Duration, due []uint64) time.Duration {
-			due[0] = uint64(elapsed.Seconds()*perSec) + 1
-			return time.Duration(float64(due[0]) / perSec * 1e9)
+			due[0] = uint64(elapsed.Seconds() * perSec)
+			if !killed.Load() {
+				due[0] = min(due[0], records/2) // the other half comes after the failure
+			}
+			return elapsed + time.Millisecond
 		},
 		OnTrace: func(tr coord.Trace) {
 			if tr.Kind == coord.TraceComplete {
-				if complete++; complete == 3 {
-					close(third)
+				if complete++; complete == 2 {
+					close(second)
 				}
 			}
 		},
@@ -87,11 +92,11 @@ func inProcesses(t *testing.T, job core.Job, feed task.FeedSource, records uint6
 	t.Cleanup(func() { _ = h.Close() }) // a test that cares has looked at Err
 	timeout := time.After(20 * time.Second)
 	select {
-	case <-third:
+	case <-second:
 	case <-h.Done():
 		t.Fatalf("over before a worker could be killed: %v", h.Err())
 	case <-timeout:
-		t.Fatal("no third checkpoint after 20 s")
+		t.Fatal("no second checkpoint after 20 s")
 	}
 	node := 0
 	if err := h.Do(func(c *coord.Coordinator, _ *coord.Effects) { node = c.NodeOfSlot(1) }); err != nil {
@@ -100,6 +105,7 @@ func inProcesses(t *testing.T, job core.Job, feed task.FeedSource, records uint6
 	if err := h.Kill(node); err != nil {
 		t.Fatal(err)
 	}
+	killed.Store(true)
 	select {
 	case <-h.Done():
 	case <-timeout:
