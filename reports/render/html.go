@@ -99,6 +99,9 @@ func (v *View) section(g Group) section {
 	s := section{Title: capitalise(g.Title), Delay: v.delayChart(g), Percentiles: v.percentileChart(g), Phases: v.phaseChart(g)}
 	for i, r := range g.Rows {
 		c := card{Name: r.Name, Class: string(r.Verdict), Answer: r.Answer}
+		if r.Verdict == runlog.Unknown {
+			c.Answer = "unknown" // the reason is in the table
+		}
 		if r.Verdict != runlog.Invalid {
 			c.Figure, c.Caption = lead(g, r)
 		}
