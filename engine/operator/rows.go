@@ -224,7 +224,7 @@ func takeDue(c *Context, group uint32, wm int64, a *assigner, take func(key uint
 	})
 }
 
-// emitRow appends a record with the given value and, behind head (if any), the row's payload.
+// emitRow appends a record.
 func emitRow(c *Context, key uint64, due, val int64, payload []byte) {
 	out := &c.Out
 	out.Keys = append(out.Keys, key)

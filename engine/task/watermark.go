@@ -80,10 +80,12 @@ func (t *Task) advanceWatermark() {
 	if t.marks.timed != nil {
 		t.ctx.Out.Reset()
 		for g, owned := range t.moves.owns {
-			if k := t.moves.hold[g]; k > 0 {
+			if k := t.moves.hold[g]; k > 0 && t.w.graph.Job.Bug("skip-held-watermarks") {
+				continue
+			} else if k > 0 {
 				h := t.moves.held[k-1]
 				h.marks = append(h.marks, heldMark{h.records.Len(), low})
-			} else if owned && !t.marks.given(uint32(g)) {
+			} else if owned && (!t.marks.given(uint32(g)) || t.w.graph.Job.Bug("close-moving-windows")) {
 				t.letOut(uint32(g), low)
 			}
 		}
@@ -111,7 +113,8 @@ func (t *Task) routeOut() {
 // passWatermark tells the readers, unless records wait whose results may be older. The end of the stream is told by the
 // end itself.
 func (t *Task) passWatermark() {
-	if !t.marks.due || len(t.marks.giving) > 0 || t.moves.holding > 0 || t.moves.hasReady() {
+	waits := len(t.marks.giving) > 0 || t.moves.holding > 0 || t.moves.hasReady()
+	if !t.marks.due || waits && !t.w.graph.Job.Bug("watermark-overtakes") {
 		return
 	}
 	t.marks.due = false

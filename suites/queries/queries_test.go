@@ -110,9 +110,9 @@ func newTrial(query string, seed uint64) trial {
 	return c
 }
 
-// check runs the query and compares its answers and late events with the golden ones. It returns how many answers there
-// were to compare.
-func (c trial) check(t *testing.T, q Query) int {
+// run runs the query and compares its answers and late events with the golden ones. It returns how many answers there were
+// to compare, and what is wrong.
+func (c trial) run(t *testing.T, q Query) (rows int, wrong string) {
 	t.Helper()
 	want, late, err := q.Golden(c.events.columns(c.records), c.options)
 	if err != nil {
@@ -121,17 +121,27 @@ func (c trial) check(t *testing.T, q Query) int {
 	c.job.Feed, c.job.Records = c.events, c.records
 	c.job.Job.Operators = q.Operators(c.options)
 	res, err := sim.RunJob(c.job)
-	repro := fmt.Sprintf("\n  repro: go test ./suites/queries -run '%s' -seed=%d", t.Name(), c.seed)
 	if err != nil {
-		t.Fatalf("%v: %v%s", c, err, repro)
+		return len(want), err.Error()
 	}
-	if d := difference(answers(t, res.Rows), want, res.Promise); d != "" {
-		t.Errorf("%v: %s (promise %s, faults %v, %d migrated)%s", c, d, res.Promise, res.Faults, res.Migrated, repro)
-	}
+	d := difference(answers(t, res.Rows), want, res.Promise)
 	if res.Late != late {
-		t.Errorf("%v: %d late, want %d (faults %v, %d migrated)%s", c, res.Late, late, res.Faults, res.Migrated, repro)
+		d += fmt.Sprintf(" %d late, want %d", res.Late, late)
 	}
-	return len(want)
+	if d != "" {
+		d += fmt.Sprintf(" (promise %s, faults %v, %d migrated)", res.Promise, res.Faults, res.Migrated)
+	}
+	return len(want), d
+}
+
+// check is run where nothing may be wrong.
+func (c trial) check(t *testing.T, q Query) int {
+	t.Helper()
+	rows, wrong := c.run(t, q)
+	if wrong != "" {
+		t.Errorf("%v: %s\n  repro: go test ./suites/queries -run '%s' -seed=%d", c, wrong, t.Name(), c.seed)
+	}
+	return rows
 }
 
 func seeds() []uint64 {
@@ -225,6 +235,37 @@ func TestOperatorsAreChecked(t *testing.T) {
 	for _, payload := range []string{"short", "12345678\x05text", "12345678\x02text"} {
 		if _, err := ParseAnswer(1, 2, []byte(payload)); err == nil {
 			t.Errorf("payload %q was accepted", payload)
+		}
+	}
+}
+
+// TestPlantedBugs says that each deliberately broken variant of what keeps windows right on the move is caught by q5, with
+// two sources, a watermark at every record and nothing late.
+func TestPlantedBugs(t *testing.T) {
+	q, err := Lookup("q5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bug := range []string{"", "skip-held-watermarks", "close-moving-windows", "watermark-overtakes"} {
+		caught := false
+		for seed := uint64(1); seed <= 150 && !caught; seed++ {
+			c := newTrial("q5", seed)
+			c.options.Sources, c.options.Step, c.records = 2, 1, 800
+			c.options.Window, c.options.Slide = 2*time.Second, 500*time.Millisecond
+			c.job.Recovery, c.job.Transactional, c.job.Faults = "none", false, 0
+			c.job.Migrations, c.job.Migration = 6, "async-rounds"
+			c.job.Job.Bugs = []string{bug}
+			c.events.events = nexmark.New(nexmark.DefaultConfig(seed, 50))
+			_, d := c.run(t, q)
+			if caught = d != ""; caught {
+				t.Logf("%q at seed %d: %s", bug, seed, d)
+			}
+			if bug == "" && seed == 10 {
+				break
+			}
+		}
+		if caught != (bug != "") {
+			t.Errorf("bug %q: caught %v", bug, caught)
 		}
 	}
 }
