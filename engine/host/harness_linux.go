@@ -205,6 +205,7 @@ func (h *Harness) Close() error {
 func (h *Harness) run() {
 	runtime.LockOSThread() // never unlocked: the thread's settings end with it
 	preciseTimers()
+	aheadOfOthers()
 	h.co.Begin(&h.e)
 	h.perform()
 	timeout := int64(0)

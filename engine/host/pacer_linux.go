@@ -22,8 +22,9 @@ type pacer struct {
 const (
 	// emitQuantum is how many records are sent before the network is looked at again.
 	emitQuantum = 32 << 10
-	// emitSpacingNS is the shortest time between two looks at the schedule: at high rates records go in batches.
-	emitSpacingNS = 200e3
+	// emitSpacingNS is the shortest time between two looks at the schedule, so that records go in batches. Each look costs
+	// about as much as a wake-up of every process: 200 µs took 0.8 of a core at 20,000 records/s, 400 µs half of it.
+	emitSpacingNS = 400e3
 	// lagRecords is how many records share one report of lag.
 	lagRecords = 64
 )

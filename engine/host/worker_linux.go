@@ -52,6 +52,7 @@ func runWorker(l *launch) error {
 		return fmt.Errorf("ask to die with the harness: %w", err)
 	}
 	preciseTimers()
+	aheadOfOthers()
 	h := &workerHost{launch: l, clock: newClock(l.BaseNS), heartbeat: int64(core.Job{}.WithDefaults().Heartbeat)}
 	h.disk = newDisk(l)
 	h.w = task.NewWorker(l.Node, h.clock)
