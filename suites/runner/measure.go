@@ -227,7 +227,7 @@ func (t *trial) costs(m map[string]runlog.Metric) {
 	b, a := t.seen.before, t.seen.after
 	missing := func(reason string) {
 		m["cpu_s_per_mrec"], m["rss_bytes"] = runlog.Missing("s", reason), runlog.Missing("bytes", reason)
-		m["network_mb_s"], m["disk_mb_s"] = runlog.Missing("MB/s", reason), runlog.Missing("MB/s", reason)
+		m["network_bytes_s"], m["disk_bytes_s"] = runlog.Missing("bytes/s", reason), runlog.Missing("bytes/s", reason)
 	}
 	span := (a.at - b.at).Seconds()
 	switch {
@@ -240,10 +240,10 @@ func (t *trial) costs(m map[string]runlog.Metric) {
 	default:
 		m["cpu_s_per_mrec"] = runlog.Value((a.cpu-b.cpu).Seconds()/float64(a.answered-b.answered)*1e6, "s")
 		m["rss_bytes"] = runlog.Value(float64(a.rss), "bytes")
-		m["network_mb_s"], m["disk_mb_s"] = runlog.Missing("MB/s", "a worker did not tell in time"), runlog.Missing("MB/s", "a worker did not tell in time")
+		m["network_bytes_s"], m["disk_bytes_s"] = runlog.Missing("bytes/s", "a worker did not tell in time"), runlog.Missing("bytes/s", "a worker did not tell in time")
 		if a.carriedOK && b.carriedOK {
-			m["network_mb_s"] = runlog.Value(float64(a.network-b.network)/1e6/span, "MB/s")
-			m["disk_mb_s"] = runlog.Value(float64(a.disk-b.disk)/1e6/span, "MB/s")
+			m["network_bytes_s"] = runlog.Value(math.Round(float64(a.network-b.network)/span), "bytes/s")
+			m["disk_bytes_s"] = runlog.Value(math.Round(float64(a.disk-b.disk)/span), "bytes/s")
 		}
 	}
 }

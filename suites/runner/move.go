@@ -339,6 +339,12 @@ func (t *trial) planDetail(rec *moveRecord, m meters) map[string]any {
 	for d := range loads {
 		before[d] = share(loads[d])
 	}
-	return map[string]any{"groups": len(rec.request.Moves), "bytes": bytes, "load_share": share(moved), "task_shares": before,
+	d := map[string]any{"groups": len(rec.request.Moves), "bytes": bytes, "load_share": share(moved), "task_shares": before,
 		"rounds": rec.request.Rounds, "plan": rec.verdict, "plan_ms": runlog.MS(rec.planned)}
+	if rec.strategy.UsesRounds && len(rec.request.Moves) > 0 {
+		if p, err := t.cost(op, m, rec.request.Moves).Predict(rec.request.Rounds); err == nil {
+			d["predicted_peak_ms"], d["predicted_ms"] = runlog.MS(p.Peak), runlog.MS(p.Duration)
+		}
+	}
+	return d
 }

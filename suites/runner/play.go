@@ -119,7 +119,6 @@ type burst struct {
 	done    bool
 	answers uint64
 	took    time.Duration
-	reason  string // why it gave nothing
 }
 
 // saturate sends as fast as the job takes it. The first quarter fills the queues and does not count.
@@ -193,7 +192,7 @@ func (t *trial) end(ctx context.Context) error {
 
 // finish closes the harness; from here on what was the event loop's belongs to the trial.
 func (t *trial) finish() error {
-	faultErr := t.closeFaults()
+	t.stopFaults()
 	if len(t.seen.emitted) == 0 {
 		// The job failed, or somebody was in a hurry: what was sent so far is what is expected.
 		_ = t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) { // closed: nothing was sent
@@ -216,7 +215,7 @@ func (t *trial) finish() error {
 		t.seen.failure = err
 	}
 	t.log.emit(runlog.Event{Kind: runlog.TrialEnded}, int64(t.stoppedAt))
-	return faultErr
+	return t.closeFaults() // only now: closing a proxy breaks the connections through it
 }
 
 // reading is what the workers had used, and done, at one moment.
