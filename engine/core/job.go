@@ -36,6 +36,10 @@ type OperatorSpec struct {
 	// ValueBytes is the state size of a key.
 	ValueBytes int
 	Service    Service
+	// Store is the URL of the external store that keeps the operator's state; empty: the tasks keep it. StoreCacheBytes
+	// bounds what one task keeps of it besides, keys and values; 0: 64 MiB.
+	Store           string
+	StoreCacheBytes int64
 	// Recovery is the fault-tolerance strategy of the operator's tasks.
 	Recovery string
 	// Transactional makes a sink hold its outputs back until the checkpoint that covers them is complete.

@@ -78,6 +78,9 @@ type Meters struct {
 	Fenced, Dups, Missing, Held uint64
 	// Late counts, since the beginning of the job, the records that came too late for the key groups that the task owns.
 	Late uint64 `json:",omitempty"`
+	// StoreReads and StoreWrites count the values read from and written to the external store since the deployment.
+	StoreReads  uint64 `json:",omitempty"`
+	StoreWrites uint64 `json:",omitempty"`
 }
 
 // Msg is a control-plane message.

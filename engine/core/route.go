@@ -33,6 +33,7 @@ const (
 	MoveDemand                  // as MoveHold; groups come hottest first, and one that a record needs comes next
 	MoveDelta                   // as MoveHold; only what changed since the last copy travels
 	MoveReplica                 // as MoveHold; the getting task has worked alongside and needs no state
+	MoveStore                   // as MoveHold; the state stays in its external store, and only the right to it travels
 	moveModes
 )
 

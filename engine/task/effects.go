@@ -39,6 +39,8 @@ type Effects struct {
 	Msgs      []core.Msg // to the coordinator
 	Snapshots []SnapshotRequest
 	Loads     []LoadRequest
+	Reads     []ReadRequest  // of external state
+	Writes    []WriteRequest // of external state
 	// BusyNS is how long the core must be burnt before the effects take place.
 	BusyNS int64
 	// WakeNS is when the worker wants to run again (0: only on input).
@@ -51,6 +53,9 @@ type Effects struct {
 func (e *Effects) Reset() {
 	clear(e.Sends)
 	e.Sends, e.Msgs, e.Snapshots, e.Loads = e.Sends[:0], e.Msgs[:0], e.Snapshots[:0], e.Loads[:0]
+	clear(e.Reads)
+	clear(e.Writes)
+	e.Reads, e.Writes = e.Reads[:0], e.Writes[:0]
 	e.BusyNS, e.WakeNS, e.More = 0, 0, false
 }
 

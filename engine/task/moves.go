@@ -169,7 +169,11 @@ func (m *moves) give(t *Task, r *round) {
 		if r.change.Mode == core.MoveDemand {
 			sort.SliceStable(groups, func(i, j int) bool { return t.ctx.Loads[groups[i]] > t.ctx.Loads[groups[j]] })
 		}
-		m.sending = append(m.sending, &transfer{version: r.version, to: m.peers[to], snap: m.cutFor(t, r, to, groups)})
+		if t.ext != nil {
+			t.ext.give(r.version, m.peers[to], groups)
+		} else {
+			m.sending = append(m.sending, &transfer{version: r.version, to: m.peers[to], snap: m.cutFor(t, r, to, groups)})
+		}
 		for _, g := range groups {
 			if !m.owns[g] {
 				t.fail(fmt.Errorf("route version %d takes key group %d, which the task does not own", r.version, g))
@@ -178,6 +182,9 @@ func (m *moves) give(t *Task, r *round) {
 			m.owns[g] = false
 			t.keyed.Drop(g)
 		}
+	}
+	if t.ext != nil {
+		t.ext.gave(t)
 	}
 }
 
@@ -273,6 +280,9 @@ func (m *moves) finish(t *Task, r *round) {
 			return
 		}
 	}
+	if t.ext != nil && t.ext.handsOver(r.version) {
+		return
+	}
 	for i, x := range m.rounds {
 		if x == r {
 			m.rounds = append(m.rounds[:i], m.rounds[i+1:]...)
@@ -313,6 +323,9 @@ func (m *moves) drain(t *Task, nowNS int64, e *Effects) int {
 	n := h.untilMark(min(h.records.Len()-h.off, core.MaxBatch))
 	if n > 0 {
 		cols := h.records.Slice(h.off, h.off+n)
+		if t.ext != nil && !t.ext.ready(t, &cols) {
+			return 0
+		}
 		if n = t.serve(cols.Keys, uint64(h.off), h.readyNS, nowNS, e); n == 0 {
 			return 0
 		}

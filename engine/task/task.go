@@ -53,6 +53,7 @@ type Task struct {
 	ending     bool // every input has ended
 	moves      moves
 	keyed      state.Keyed // the context's state; nil when there is none
+	ext        *external   // nil: the task keeps its state itself
 	marks      watermarks
 
 	busyUntilNS int64
@@ -77,8 +78,13 @@ func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
 			t.ctx.Blob = state.NewBlob(spec.Groups)
 			t.keyed = t.ctx.Blob
 		} else {
-			t.ctx.State = state.NewHeap(spec.Groups, max(spec.ValueBytes, 8))
+			stamp := 0
+			if spec.Store != "" {
+				stamp = stampBytes
+			}
+			t.ctx.State = state.NewHeap(spec.Groups, max(spec.ValueBytes, 8)+stamp)
 			t.keyed = t.ctx.State
+			t.ext = newExternal(t)
 		}
 		t.ctx.Loads = make([]uint64, spec.Groups)
 	}
@@ -171,6 +177,9 @@ func (t *Task) stepOnce(nowNS int64, e *Effects) int {
 			return n
 		}
 	}
+	if t.ext != nil && t.ext.waits() {
+		return t.moves.stream(t)
+	}
 	if t.moves.hasReady() {
 		if n := t.moves.drain(t, nowNS, e); n > 0 {
 			return n
@@ -188,6 +197,10 @@ func (t *Task) stepOnce(nowNS int64, e *Effects) int {
 		n = int(min(uint64(b.Count-off), limit))
 		cols := &t.view
 		*cols = b.Slice(off, off+n)
+		if t.ext != nil && !t.ext.ready(t, cols) {
+			t.rr = i // the same run comes next
+			return t.moves.stream(t)
+		}
 		if n = t.serve(cols.Keys, b.First+uint64(off), b.ArrivedNS, nowNS, e); n == 0 {
 			return t.moves.stream(t)
 		}
@@ -290,6 +303,13 @@ func (t *Task) process(cols *core.Columns, e *Effects) {
 
 // apply runs the operator and routes what it emits.
 func (t *Task) apply(cols *core.Columns) {
+	t.work(cols)
+	if t.ext != nil {
+		t.ext.wrote(t, cols)
+	}
+}
+
+func (t *Task) work(cols *core.Columns) {
 	if t.moves.mirroring > 0 {
 		t.moves.mirror(t, cols)
 	}
@@ -423,7 +443,7 @@ func (t *Task) onEnd(i int, c core.Control) {
 // end passes the end of the stream on, behind all records that still wait for their state.
 func (t *Task) end() {
 	t.passWatermark()
-	if t.ending && (t.moves.holding == 0 && !t.moves.hasReady() && len(t.marks.giving) == 0 || t.w.graph.Job.Bug("end-before-held")) {
+	if t.ending && (t.moves.holding == 0 && !t.moves.hasReady() && len(t.marks.giving) == 0 && (t.ext == nil || t.ext.settled()) || t.w.graph.Job.Bug("end-before-held")) {
 		t.ending = false
 		t.broadcast(core.Control{Type: core.CtlEnd})
 	}

@@ -519,5 +519,8 @@ func (t *Task) meters(loads bool) core.Meters {
 		}
 	}
 	m.Late = t.late()
+	if t.ext != nil {
+		m.StoreReads, m.StoreWrites = t.ext.reads, t.ext.writes
+	}
 	return m
 }
