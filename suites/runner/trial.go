@@ -55,6 +55,7 @@ type trial struct {
 	migration *moveRecord
 	dir       string
 
+	p99                    time.Duration // that was shown last
 	stoppedAt              time.Duration // when the harness was closed
 	staySeries, moveSeries *stats.Series // of the keys that stayed and moved; nil without a migration
 	sum                    *verify.Answers
@@ -268,7 +269,7 @@ func (t *trial) over() error {
 func (t *trial) phase(name string) {
 	t.log.enter(name)
 	t.log.emit(runlog.Event{Kind: runlog.PhaseStarted, Phase: name}, t.axis())
-	t.o.Progress.Update(t.status(0))
+	t.o.Progress.Update(t.status(t.p99))
 }
 
 // axis is now on the trial's axis; 0 before there is one.
@@ -299,16 +300,19 @@ func status(o *Options, p spec.Trial, phase string, p99 time.Duration) progress.
 
 // show tells the display the p99 of the newest whole interval.
 func (t *trial) show() {
-	var p99 time.Duration
+	p99 := t.p99
 	err := t.h.Do(func(*coord.Coordinator, *coord.Effects) {
 		rec := t.col.delays[staying]
 		if i := rec.Intervals() - 2; i >= 0 {
 			t.live.Reset()
 			rec.AddTo(t.live, i)
-			p99, _ = t.live.MeasuredPercentile(99)
+			if v, ok := t.live.MeasuredPercentile(99); ok {
+				p99 = v
+			}
 		}
 	})
 	if err == nil {
+		t.p99 = p99
 		t.o.Progress.Update(t.status(p99))
 	}
 }
