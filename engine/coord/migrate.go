@@ -24,6 +24,7 @@ type moving struct {
 	redeploying bool
 	wantRoute   *migration.Action // waits for the pending checkpoint
 	copies      uint64
+	copying     bool  // what is waited for is a copy, not a round
 	stepBytes   int64 // moved by the action under way
 	wantSave    bool
 	before      []*core.Routes
@@ -139,7 +140,7 @@ func (c *Coordinator) beginRound(a *migration.Action) {
 	if err := r.Apply(&change); err != nil {
 		panic(err) // checked by Migrate
 	}
-	m.version, m.waiting = change.Version, map[int]bool{}
+	m.version, m.waiting, m.copying = change.Version, map[int]bool{}, false
 	m.round++
 	ids := c.graph.OpTasks[m.request.Operator]
 	for _, mv := range moves {
@@ -160,7 +161,7 @@ func (c *Coordinator) beginRound(a *migration.Action) {
 // moved takes a task's word that its part of a round is done.
 func (c *Coordinator) moved(msg *core.Msg) {
 	m := c.move
-	if m == nil || msg.ID != m.version || !m.waiting[msg.Task] {
+	if m == nil || m.copying || msg.ID != m.version || !m.waiting[msg.Task] {
 		return
 	}
 	m.bytes += msg.Bytes
@@ -177,7 +178,7 @@ func (c *Coordinator) moved(msg *core.Msg) {
 func (c *Coordinator) beginCopy(a *migration.Action) {
 	m, moves := c.move, a.Moves
 	m.copies++
-	m.waiting = map[int]bool{}
+	m.waiting, m.copying = map[int]bool{}, true
 	ids := c.graph.OpTasks[m.request.Operator]
 	body := core.AppendRouteChange(nil, &core.RouteChange{Version: m.copies, Operator: m.request.Operator, Mode: a.Mode, Moves: moves})
 	for i, id := range ids {
@@ -196,7 +197,7 @@ func (c *Coordinator) beginCopy(a *migration.Action) {
 // copied takes a task's word that its copy has been sent whole.
 func (c *Coordinator) copied(msg *core.Msg) {
 	m := c.move
-	if m == nil || msg.ID != m.copies || !m.waiting[msg.Task] {
+	if m == nil || !m.copying || msg.ID != m.copies || !m.waiting[msg.Task] { // a promoted standby says it again
 		return
 	}
 	m.bytes += msg.Bytes
