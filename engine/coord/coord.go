@@ -74,6 +74,9 @@ func New(job core.Job, edge *task.Edge, spares int, clock func() int64) (*Coordi
 	if err := operator.Check(&job); err != nil {
 		return nil, err
 	}
+	if err := checkStores(&job); err != nil {
+		return nil, err
+	}
 	c := &Coordinator{Edge: edge, Clock: clock, job: g.Job, graph: g, spares: spares,
 		meters: map[int]core.Meters{}, loads: map[int]core.Meters{}}
 	for i := range job.Operators {

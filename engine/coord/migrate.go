@@ -57,6 +57,9 @@ func (c *Coordinator) fits(op *core.OperatorSpec, s migration.Strategy) error {
 	if s.NotWith != "" && s.NotWith == op.Recovery {
 		return fmt.Errorf("%s cannot move operator %s, which is protected by %s: %s", s.Name, op.Name, op.Recovery, s.Because)
 	}
+	if err := c.fitsStore(op, s); err != nil {
+		return err
+	}
 	if s.Plain {
 		k, _ := operator.Lookup(op.Kind)
 		if _, timed := k.New(op).(operator.Timed); timed || len(op.Inputs) != 1 {

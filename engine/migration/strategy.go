@@ -61,6 +61,10 @@ type Strategy struct {
 	Doc, Price string
 	// NotWith names a recovery strategy that this one cannot be combined with, and why.
 	NotWith, Because string
+	// OnlyWith names the one recovery strategy that this one can be combined with, for the reason in Because; empty: any.
+	OnlyWith string
+	// External says that the operator's state must be in an external store; the other strategies need it in the tasks.
+	External bool
 	// Plain says that the operator must have one input and must not go by event time.
 	Plain bool
 	// NeedsCheckpoints says that the job must be able to write checkpoints.
@@ -72,7 +76,7 @@ type Strategy struct {
 
 // Strategies lists the migration strategies.
 func Strategies() []Strategy {
-	return []Strategy{stopRestart(), pauseMove(), allAtOnce(), asyncRounds(), onDemand(), preCopy(), replicateInput()}
+	return []Strategy{stopRestart(), pauseMove(), allAtOnce(), asyncRounds(), onDemand(), preCopy(), replicateInput(), externalise()}
 }
 
 // Lookup returns the strategy with the given name.

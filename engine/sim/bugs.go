@@ -50,6 +50,9 @@ func Checks() []Check {
 		{"pause-move", "two tasks pause while all moving groups travel; standbys take over in between", 200, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "active", Migration: "pause-move", Transactional: no(), Faults: int(s % 2), Kinds: []string{"crash"}}
 		}},
+		{"externalise", "state in an external store under a small cache, while links break or a worker crashes or freezes", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "none", Migration: "externalise", Transactional: no(), Faults: int(s % 2), Kinds: []string{"partition", "crash", "freeze"}}
+		}},
 		{"rescale", "stop-restart migrations between checkpoints", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "checkpoint", Migration: "stop-restart", Transactional: yes(), Faults: 0}
 		}},
@@ -85,6 +88,10 @@ func Bugs() []Bug {
 		{"mirror-nothing", "replicate-input", "the task that works alongside is not sent the input"},
 		{"skip-last-delta", "pre-copy", "what changed since the last copy does not travel"},
 		{"own-what-is-copied", "pre-copy", "a group that was only copied ahead is taken for one's own"},
+		{"hand-over-before-written", "externalise", "the new owner may read before the old one's writes are done"},
+		{"skip-store-read", "externalise", "a key that is not in the cache is taken for a new one"},
+		{"evict-unwritten", "externalise", "a value leaves the cache before it is written"},
+		{"store-without-epoch", "externalise", "a job that starts again finds the state of before"},
 		{"end-before-held", "rounds", "the end of the stream overtakes records that wait"},
 	}
 }

@@ -44,6 +44,10 @@ func (s *script) command(t *testing.T, d *datadriven.TestData) string {
 		s.w.partition(intArg(t, d, "a"), intArg(t, d, "b"), int64(intArg(t, d, "ms"))*ms)
 	case "disk-full":
 		s.w.fillDisk(0, int64(intArg(t, d, "ms"))*ms)
+	case "store-full":
+		s.w.failStore(int64(intArg(t, d, "ms")) * ms)
+	case "store":
+		return fmt.Sprintf("any read: %v, refused: %v", s.storeReads() > 0, s.w.external.refused > 0)
 	case "damage":
 		return s.damage(t, d)
 	case "migrate":
@@ -72,12 +76,21 @@ func intArg(t *testing.T, d *datadriven.TestData, name string) int {
 	return n
 }
 
+// storeReads returns how many values the tasks have read since they were deployed.
+func (s *script) storeReads() (n uint64) {
+	for _, m := range s.w.coord.Meters() {
+		n += m.StoreReads
+	}
+	return n
+}
+
 // job: recovery=NAME [sink=transactional] [checkpoint=MS] [records=N] [workers=N] [spares=N] [sources=N] [lease=MS]
+// [cache=BYTES: the state is in an external store]
 func (s *script) job(t *testing.T, d *datadriven.TestData) string {
 	rec, sink := "none", "eager"
-	every, records, workers, spares, sources, lease := 0, 4000, 2, 0, 1, 100
+	every, records, workers, spares, sources, lease, cache := 0, 4000, 2, 0, 1, 100, 0
 	for name, to := range map[string]any{"recovery": &rec, "sink": &sink, "checkpoint": &every, "records": &records,
-		"workers": &workers, "spares": &spares, "sources": &sources, "lease": &lease} {
+		"workers": &workers, "spares": &spares, "sources": &sources, "lease": &lease, "cache": &cache} {
 		if d.HasArg(name) {
 			d.ScanArgs(t, name, to)
 		}
@@ -91,6 +104,9 @@ func (s *script) job(t *testing.T, d *datadriven.TestData) string {
 	}
 	count := op("count", "count", 2, "in")
 	count.Groups, count.ValueBytes = 8, 8
+	if d.HasArg("cache") {
+		count.Store, count.StoreCacheBytes = simStore, int64(cache)
+	}
 	out := op("out", "sink", 2, "count")
 	out.Transactional = sink == "transactional"
 	p := plan{splits: sources, records: uint64(records), spares: &spares, promise: strat.Eager, feed: feed{keys: 20, seed: 1},

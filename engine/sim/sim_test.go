@@ -53,8 +53,8 @@ func TestSameSeedSameHash(t *testing.T) {
 // with every migration strategy.
 func TestMetamorphic(t *testing.T) {
 	for _, rec := range []string{"none", "checkpoint", "active"} {
-		for _, mig := range []string{"none", "all-at-once", "async-rounds", "stop-restart", "pause-move", "on-demand", "pre-copy", "replicate-input"} {
-			if s, err := migration.Lookup(mig); err == nil && s.NotWith == rec {
+		for _, mig := range []string{"none", "all-at-once", "async-rounds", "stop-restart", "pause-move", "on-demand", "pre-copy", "replicate-input", "externalise"} {
+			if s, err := migration.Lookup(mig); err == nil && !goesWith(s, rec) {
 				continue
 			}
 			for s := uint64(1); s <= 8; s++ {

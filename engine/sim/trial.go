@@ -85,6 +85,11 @@ type plan struct {
 
 func pick[T any](r *rand.Rand, s ...T) T { return s[r.IntN(len(s))] }
 
+// goesWith says whether a migration strategy can be combined with a recovery strategy.
+func goesWith(s migration.Strategy, recovery string) bool {
+	return s.NotWith != recovery && (s.OnlyWith == "" || s.OnlyWith == recovery)
+}
+
 func newPlan(c Config) plan {
 	r := rand.New(rand.NewPCG(c.Seed, 1))
 	p := plan{splits: 1 + r.IntN(2), records: 500 + r.Uint64N(1500), faults: r.IntN(4), kinds: c.Kinds}
@@ -98,8 +103,8 @@ func newPlan(c Config) plan {
 	}
 	p.migration = c.Migration
 	if p.migration == "" {
-		p.migration = pick(r, "none", "async-rounds", "stop-restart", "all-at-once", "pause-move", "on-demand", "pre-copy", "replicate-input")
-		if s, err := migration.Lookup(p.migration); err == nil && s.NotWith == strategy {
+		p.migration = pick(r, "none", "async-rounds", "stop-restart", "all-at-once", "pause-move", "on-demand", "pre-copy", "replicate-input", "externalise")
+		if s, err := migration.Lookup(p.migration); err == nil && !goesWith(s, strategy) {
 			p.migration = "async-rounds"
 		}
 	}
@@ -130,6 +135,10 @@ func newPlan(c Config) plan {
 	count.Groups, count.ValueBytes = groups, pick(r, 8, 24)
 	if r.IntN(3) == 0 {
 		count.Service = core.Service{Mode: core.ServiceTimed, Distribution: pick(r, "constant", "exponential", "lognormal"), Mean: 50 * time.Microsecond, Sigma: 1}
+	}
+	if s, err := migration.Lookup(p.migration); err == nil && s.External {
+		count.Store, count.StoreCacheBytes = simStore, pick[int64](r, 0, 1, 200, 600)
+		job.Checkpoint = 0
 	}
 	sink := op("out", "sink", count.Parallelism, "count")
 	sink.Transactional = transactional

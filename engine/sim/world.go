@@ -86,6 +86,7 @@ type World struct {
 	links    map[[2]int]*link
 	disk     *storage.MemFS
 	store    *storage.Store
+	external externalStore
 	ce       coord.Effects
 	we       task.Effects
 	jitterNS int64 // random part of a frame's delay
@@ -95,7 +96,8 @@ type World struct {
 }
 
 func newWorld(seed uint64) *World {
-	w := &World{rng: rand.New(rand.NewPCG(seed, 0x5eed)), hash: 14695981039346656037, links: map[[2]int]*link{}, workers: []*worker{nil}}
+	w := &World{rng: rand.New(rand.NewPCG(seed, 0x5eed)), hash: 14695981039346656037, links: map[[2]int]*link{}, workers: []*worker{nil},
+		external: newExternalStore()}
 	w.disk = storage.NewMemFS()
 	if err := w.disk.MkdirAll("disk"); err != nil {
 		panic(err)
@@ -271,6 +273,12 @@ func (w *World) perform(k *worker) {
 	}
 	for _, l := range e.Loads {
 		w.load(k, l)
+	}
+	for _, r := range e.Reads {
+		w.readState(k, r)
+	}
+	for _, r := range e.Writes {
+		w.writeState(k, r)
 	}
 	busy, more, wake := e.BusyNS, e.More, e.WakeNS
 	if more || busy > 0 {
