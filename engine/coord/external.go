@@ -6,6 +6,7 @@ import (
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/operator"
+	"github.com/weir-bench/weir/engine/recovery"
 )
 
 // checkStores says why a job cannot keep state in external stores as it asks for.
@@ -19,7 +20,7 @@ func checkStores(job *core.Job) error {
 	}
 	for i := range job.Operators {
 		o := &job.Operators[i]
-		if o.Recovery != "none" {
+		if r, err := recovery.Lookup(o.Recovery); err != nil || r.Checkpoints || r.Standby {
 			return fmt.Errorf("operator %s: recovery %s does not go with the external store of operator %s, as checkpoints and standbys do not hold what is in the store; want none for all operators", o.Name, o.Recovery, op.Name)
 		}
 		if o.Store == "" {
