@@ -20,6 +20,9 @@ var ErrClosed = errors.New("the harness is closed")
 var ErrNoProcess = errors.New("no such process")
 
 // Config is a run. All functions in it are called on the harness's event loop and must return soon.
+//
+// The external stores that Job names are asked before anything starts. What they hold under Job.ID is removed then and in
+// the end, so runs at the same time need names or prefixes of their own.
 type Config struct {
 	Job  core.Job
 	Feed task.FeedSource

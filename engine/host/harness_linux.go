@@ -27,6 +27,7 @@ type Harness struct {
 	e        coord.Effects
 	children *children
 	vault    *vault
+	stores   storesInUse
 
 	addrs    map[int]string // of the nodes that are there
 	answers  map[uint64]chan WorkerMetrics
@@ -78,10 +79,15 @@ func Start(cfg Config) (*Harness, error) {
 		return nil, err
 	}
 	h.pace.init(h)
+	if h.stores.stores, err = openStores(&cfg.Job); err != nil {
+		return nil, err
+	}
 	if h.children, err = newChildren(&cfg); err != nil {
+		closeStores(h.stores.stores)
 		return nil, err
 	}
 	if h.fab, err = newFabric(task.Harness, h.token, cfg.Listen, h.clock, h, h.edge.Pool()); err != nil {
+		closeStores(h.stores.stores)
 		h.children.close()
 		return nil, err
 	}
@@ -195,10 +201,14 @@ func (h *Harness) WorkerMetrics(node int, timeout time.Duration) (WorkerMetrics,
 	return WorkerMetrics{}, fmt.Errorf("metrics of worker %d: no answer within %v", node, timeout)
 }
 
-// Close ends the run: it kills all child processes, waits until they are gone, and returns Err. What is in Dir stays.
+// Close ends the run: it kills all child processes, waits until they are gone, and returns Err. What is in Dir stays; what
+// the job has written to external stores is removed.
 func (h *Harness) Close() error {
 	h.fab.poll.post(func() { h.stopping = true })
 	<-h.gone
+	if err := h.stores.leave(h.cfg.Job.ID); err != nil && h.err == nil {
+		return fmt.Errorf("clean up behind the run: %w", err)
+	}
 	return h.err
 }
 

@@ -37,6 +37,7 @@ type workerHost struct {
 	w         *task.Worker
 	e         task.Effects
 	disk      *disk
+	external  *external
 	heartbeat int64 // ns
 	tickNS    int64
 	turns     uint64
@@ -55,6 +56,8 @@ func runWorker(l *launch) error {
 	aheadOfOthers()
 	h := &workerHost{launch: l, clock: newClock(l.BaseNS), heartbeat: int64(core.Job{}.WithDefaults().Heartbeat)}
 	h.disk = newDisk(l)
+	h.external = newExternal()
+	defer h.external.close()
 	h.w = task.NewWorker(l.Node, h.clock)
 	var err error
 	if h.fab, err = newFabric(l.Node, l.Token, l.Listen, h.clock, h, h.w.Pool()); err != nil {
@@ -134,6 +137,12 @@ func (h *workerHost) perform() (timeoutNS int64) {
 	for _, r := range e.Loads {
 		h.load(r)
 	}
+	for _, r := range e.Reads {
+		h.readState(r)
+	}
+	for _, r := range e.Writes {
+		h.writeState(r)
+	}
 	now := h.clock()
 	timeoutNS = h.tickNS - now
 	if e.WakeNS > 0 {
@@ -155,6 +164,18 @@ func (h *workerHost) snapshot(r task.SnapshotRequest) {
 func (h *workerHost) load(r task.LoadRequest) {
 	h.disk.load(r, func(err error) {
 		h.fab.poll.post(func() { h.w.Loaded(r.Task, r.Epoch, err, &h.e) })
+	})
+}
+
+func (h *workerHost) readState(r task.ReadRequest) {
+	h.external.read(r, func(values []byte, err error) {
+		h.fab.poll.post(func() { h.w.StateRead(&r, values, err, &h.e) })
+	})
+}
+
+func (h *workerHost) writeState(r task.WriteRequest) {
+	h.external.write(r, func(err error) {
+		h.fab.poll.post(func() { h.w.StateWritten(&r, err, &h.e) })
 	})
 }
 
@@ -180,6 +201,7 @@ func (h *workerHost) frame(node int, b *core.Batch) {
 	}
 	if m.Type == core.MsgDeploy {
 		h.disk.settle() // the machine drops the snapshots that it had asked for
+		h.external.settle()
 		if m.Job != nil && m.Job.Heartbeat > 0 {
 			h.heartbeat = int64(m.Job.Heartbeat)
 			h.tickNS = min(h.tickNS, h.clock()+h.heartbeat)
