@@ -16,7 +16,7 @@ import (
 )
 
 // listTopics are what `bench list` can list.
-var listTopics = []string{"suites", "operators", "migrations", "recoveries", "planners", "workloads", "arrivals", "presets", "backends", "faults", "triggers"}
+var listTopics = []string{"suites", "operators", "migrations", "recoveries", "planners", "workloads", "arrivals", "presets", "queries", "backends", "faults", "triggers"}
 
 func (c *cli) listCommand() *cobra.Command {
 	var asJSON bool
@@ -63,6 +63,10 @@ func (c *cli) listNames(topic string, asJSON bool) error {
 		}
 	case "recoveries":
 		for _, x := range k.Recoveries {
+			names = append(names, x.Name)
+		}
+	case "queries":
+		for _, x := range k.Queries {
 			names = append(names, x.Name)
 		}
 	case "faults":

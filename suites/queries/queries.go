@@ -30,6 +30,13 @@ func DefaultOptions() Options {
 	return Options{Sources: 1, Tasks: 2, Groups: 128, Window: 10 * time.Second, Slide: 5 * time.Second, Gap: 10 * time.Second, Bound: 3 * time.Second}
 }
 
+func (o Options) step(bound time.Duration) time.Duration {
+	if o.Step > 0 {
+		return o.Step
+	}
+	return max(bound, o.Window) / 10
+}
+
 // Query is a query of a workload.
 type Query struct {
 	Name, Workload string
@@ -84,11 +91,7 @@ func (p *pipeline) add(name, kind string, tasks int, ps params) {
 
 // source begins the pipeline: event times are `at` of the layout; they are up to bound out of order.
 func (p *pipeline) source(layout, at string, bound time.Duration) {
-	step := p.o.Step
-	if step == 0 {
-		step = max(bound, p.o.Window) / 10
-	}
-	p.add("in", "source", p.o.Sources, params{"layout": layout, "time": at, "bound": bound.String(), "step": step.String()})
+	p.add("in", "source", p.o.Sources, params{"layout": layout, "time": at, "bound": bound.String(), "step": p.o.step(bound).String()})
 }
 
 func (p *pipeline) mapping(name string, ps params) {
@@ -112,6 +115,17 @@ type Answer struct {
 	Time int64 // event time, ns; of windows the end
 	Val  int64
 	Text string
+}
+
+// Hash returns a number that equal answers share; different ones do with a chance of 2^-64.
+func (a Answer) Hash() uint64 {
+	h := core.Mix64(a.Key + 0x9e3779b97f4a7c15) // so that nothing stays 0
+	h = core.Mix64(h ^ uint64(a.Time))
+	h = core.Mix64(h ^ uint64(a.Val))
+	for i := range len(a.Text) {
+		h = (h ^ uint64(a.Text[i])) * 0x100000001b3 // as in FNV-1a
+	}
+	return core.Mix64(h)
 }
 
 // Compare orders answers by key, time, value and text.

@@ -204,6 +204,9 @@ func TestYSB(t *testing.T) {
 		g := ysb.DefaultConfig(seed)
 		g.LateShare = 0.01
 		c.events.events = ysb.New(g)
+		if seed%2 == 1 { // what is late is what one thread finds late
+			c.options.Sources, c.options.Bound, c.options.Lateness = 1, 100*time.Millisecond, time.Duration(seed%3)*time.Second
+		}
 		if c.check(t, ysbQuery()) == 0 {
 			t.Errorf("%v: no answers to compare", c)
 		}
@@ -267,5 +270,26 @@ func TestPlantedBugs(t *testing.T) {
 		if caught != (bug != "") {
 			t.Errorf("bug %q: caught %v", bug, caught)
 		}
+	}
+}
+
+// TestHash says that answers that differ in one place, and only those, have different hashes.
+func TestHash(t *testing.T) {
+	seen := map[uint64]Answer{}
+	for key := range uint64(8) {
+		for _, at := range []int64{0, 1, -1, 1 << 62} {
+			for _, val := range []int64{0, 1, -1, 7} {
+				for _, text := range []string{"", "a", "b", "ab", "ba", "\x00", "\x00\x00"} {
+					a := Answer{key, at, val, text}
+					if other, taken := seen[a.Hash()]; taken {
+						t.Errorf("%v and %v have the same hash", a, other)
+					}
+					seen[a.Hash()] = a
+				}
+			}
+		}
+	}
+	if a := (Answer{1, 2, 3, "x"}); a.Hash() != (Answer{1, 2, 3, "x"}).Hash() {
+		t.Error("equal answers have different hashes")
 	}
 }

@@ -15,7 +15,8 @@ type collector struct {
 	originNS int64 // of the time axis
 	endNS    int64 // records due later (those of the burst) are checked but no delay of theirs is recorded
 	oracles  []*verify.Oracle
-	byTask   []int // oracle of each sink task, by task id
+	query    *query // instead of them; nil: the job answers none
+	byTask   []int  // oracle of each sink task, by task id
 	// delays of the keys that stay and, once a migration has begun, of those that move.
 	delays [2]*stats.Recorder
 	moving *groupSet
@@ -73,7 +74,13 @@ func (c *collector) collect(o task.Output) {
 			o.HandOver(nil)
 		}
 	}
-	repeats := c.oracles[c.byTask[o.Task]].Check(o.Channel, o.Epoch, o.Columns.Keys, o.Columns.Vals)
+	var repeats []int
+	switch {
+	case c.query != nil:
+		c.query.check(&o)
+	case len(c.oracles) > 0:
+		repeats = c.oracles[c.byTask[o.Task]].Check(o.Channel, o.Epoch, o.Columns.Keys, o.Columns.Vals)
+	}
 	if c.first.armed {
 		c.watch(o)
 	}

@@ -6,6 +6,6 @@
 // for. The collector records the delay of each record, from its intended time to its arrival, and an oracle
 // (suites/verify) checks each answer. Raw measurements are on disk before they are analysed.
 //
-// May import: engine, workloads, chaos, suites/spec, suites/spec/load, suites/verify, suites/progress, reports/runlog,
-// reports/stats, and the standard library.
+// May import: engine, workloads, chaos, suites/spec, suites/spec/load, suites/queries, suites/verify, suites/progress,
+// reports/runlog, reports/stats, and the standard library.
 package runner

@@ -176,8 +176,8 @@ func (t *trial) holder(task string) (worker int, err error) {
 // armFirst makes the collector look for the first output of the keys whose tasks are on a node. It runs on the event
 // loop.
 func (t *trial) armFirst(c *coord.Coordinator, node int) {
-	if len(c.Places()) == 0 || t.col.first.failed != nil {
-		return // the first fault counts
+	if len(c.Places()) == 0 || t.col.first.failed != nil || t.col.query != nil {
+		return // the first fault counts; and the keys of a query's outputs are others than those of its state
 	}
 	for op := range t.job.Operators {
 		if k, ok := operator.Lookup(t.job.Operators[op].Kind); !ok || !k.Keyed {

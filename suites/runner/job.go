@@ -48,6 +48,7 @@ func unsupported(c *spec.Cell) []string {
 	if m := c.Migration; m != nil {
 		say(m.Bandwidth > 0, "migration.bandwidth is not available; leave it out")
 	}
+	out = append(out, queryTrouble(c)...)
 	parallelism := 0
 	for _, op := range c.Job.Operators {
 		for i := range op.Parallelism {
@@ -90,6 +91,7 @@ func buildJob(c *spec.Cell, seed uint64) core.Job {
 		}
 		job.Operators = append(job.Operators, o)
 	}
+	withQuery(&job, c.Job.Query)
 	return job
 }
 

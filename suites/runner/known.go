@@ -42,6 +42,7 @@ func Known() spec.Known {
 		}
 		k.Faults = append(k.Faults, spec.FaultInfo{Name: string(f.Kind), Targets: targets})
 	}
+	k.Queries, k.ValidateQuery = knownQueries(), checkQuery
 	return load.Fill(k)
 }
 

@@ -213,6 +213,8 @@ func (t *trial) replayed(from time.Duration, promoted bool) (out coord.Trace, fo
 func (t *trial) firstOutputMetric(fault injection, m map[string]runlog.Metric) {
 	f := t.col.first
 	switch {
+	case t.col.query != nil:
+		m["first_output_ms"] = runlog.Missing("ms", "the keys of a query's outputs are others than those of its state")
 	case f.failed == nil:
 		m["first_output_ms"] = runlog.Missing("ms", "no key had its state on the worker that failed")
 	case f.atNS == 0:
@@ -316,11 +318,19 @@ func (t *trial) answers(rep *runlog.Repetition) {
 		return
 	}
 	sum := t.compare()
+	if t.blind != nil { // the golden answers could not be evaluated
+		a.Reason = t.blind.Error()
+		rep.Answers = a
+		return
+	}
 	a.Expected, a.Answered, a.Duplicated, a.Wrong = n(sum.Expected), n(sum.Answered), n(sum.Duplicated), n(sum.Wrong)
 	if sum.OrderKnown {
 		a.Reordered = n(sum.Reordered)
 	} else {
 		a.Reason = "records that were only passed on have no order that could be checked"
+		if t.col.query != nil {
+			a.Reason = "the answers of a query have no order that could be checked"
+		}
 	}
 	if t.migration != nil {
 		rep.Metrics["reordered_at_handover"] = runlog.Value(float64(sum.AtHandOver), "answers")
@@ -339,6 +349,11 @@ func (t *trial) compare() verify.Answers {
 	if t.sum != nil {
 		return *t.sum
 	}
+	if q := t.col.query; q != nil {
+		q.compare(t.feed, t.seen.emitted)
+		t.sum, t.blind = &q.sum, q.err
+		return q.sum
+	}
 	golden := verify.Golden(t.w, t.seen.emitted)
 	sum := verify.Answers{OrderKnown: true}
 	for i, e := range t.expect {
@@ -351,6 +366,12 @@ func (t *trial) compare() verify.Answers {
 // lateWithoutLimit enters every record of the measured phases that was never answered into the delays.
 func (t *trial) lateWithoutLimit(rec *stats.Recorder) {
 	if t.blind != nil || t.compare().Lost == 0 {
+		return
+	}
+	if q := t.col.query; q != nil {
+		for _, i := range q.missing {
+			rec.Unanswered(q.dueOf(q.golden[i], time.Duration(t.feed.originNS), t.length), 1)
+		}
 		return
 	}
 	counts := map[uint64]uint64{}
@@ -402,7 +423,11 @@ func (t *trial) verdict(rep *runlog.Repetition, steady *stats.Histogram) {
 		if !t.seen.ended {
 			a.Lost = 0 // not known to be lost
 		}
-		if broken := verify.Judge(promise, t.anyFailure(), a); broken != "" {
+		broken, err := t.judge(promise, a)
+		if err != nil {
+			set(runlog.Unknown, "%v", err)
+		}
+		if broken != "" {
 			set(runlog.Invalid, "%s", broken)
 		}
 	}
@@ -427,6 +452,13 @@ func (t *trial) verdict(rep *runlog.Repetition, steady *stats.Histogram) {
 			set(runlog.Unknown, "%s", why)
 		}
 	}
+}
+
+func (t *trial) judge(promise recovery.Promise, a verify.Answers) (broken string, err error) {
+	if q := t.col.query; q != nil {
+		return q.judge(promise, t.anyFailure(), a)
+	}
+	return verify.Judge(promise, t.anyFailure(), a), nil
 }
 
 // anyFailure says whether anything failed, by a planned fault or by accident.

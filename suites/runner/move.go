@@ -128,7 +128,7 @@ func (t *trial) ask(ctx context.Context, rec *moveRecord, classify bool) error {
 			for _, o := range t.col.oracles {
 				o.HandOver(set.has)
 			}
-			if classify {
+			if classify && t.col.query == nil { // the keys of a query's outputs are others than those of its state
 				t.col.moving = set
 			}
 		}); doErr != nil {

@@ -94,13 +94,16 @@ func (t *trial) endSteady(context.Context) error {
 // error.
 func (t *trial) drain(ctx context.Context, n uint64) error {
 	times := uint64(0)
+	if t.col.query != nil {
+		times = 1 // of records: how many answers there will be is not known before all are there
+	}
 	for _, e := range t.expect {
 		times += e.Times
 	}
 	deadline := t.now() + t.cell.Timing.Drain
 	for !t.seen.drained && t.now() < deadline {
 		var answered uint64
-		if err := t.h.Do(func(*coord.Coordinator, *coord.Effects) { answered = t.col.answered() }); err != nil {
+		if err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) { answered = t.worked(c) }); err != nil {
 			return t.over()
 		}
 		if t.blind != nil || answered >= n*times {
@@ -112,6 +115,18 @@ func (t *trial) drain(ctx context.Context, n uint64) error {
 		}
 	}
 	return nil
+}
+
+// worked returns how much the job has worked off: answers, or of a query, whose outputs do not tell, the records that it
+// took. It runs on the event loop.
+func (t *trial) worked(c *coord.Coordinator) (n uint64) {
+	if t.col.query == nil {
+		return t.col.answered()
+	}
+	for s := range t.feed.splits {
+		n += c.Edge.Emitted(s)
+	}
+	return n
 }
 
 // burst is what a saturating phase gave.
@@ -240,7 +255,7 @@ func (t *trial) read() reading {
 	r := reading{ok: true, carriedOK: true}
 	var nodes []int
 	err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) {
-		r.at, r.answered = t.now(), t.col.answered()
+		r.at, r.answered = t.now(), t.worked(c)
 		for s := range t.job.Workers {
 			nodes = append(nodes, c.NodeOfSlot(s))
 		}

@@ -147,11 +147,14 @@ func (t *trial) open() error {
 	if t.graph, err = core.BuildGraph(t.job, operator.Info); err != nil {
 		return fmt.Errorf("cell %s: %w", c.Name, err)
 	}
-	t.expect, t.blind = verify.Expect(&t.job)
+	if c.Job.Query == nil {
+		t.expect, t.blind = verify.Expect(&t.job)
+	}
 	t.length = c.Timing.Warmup + c.LastEvent() + c.Timing.After
 	t.feed = newFeed(t.w, sourceTasks(&t.job), c.Workload.CatchUp, t.length)
 	keys := t.w.Keys()
 	t.col = newCollector(t.expect, t.graph, int(min(keys, 1<<22)), c.Timing.Interval, t.length)
+	t.col.query = newQuery(c.Job.Query)
 	t.lag, t.live = stats.NewHistogram(), stats.NewHistogram()
 	t.changed, t.started = make(chan struct{}, 1), make(chan struct{})
 	t.dir = c.Checkpoint.Dir

@@ -376,7 +376,7 @@ func noun(f fieldSpec) string {
 	if f.known != "" {
 		return map[string]string{"kinds": "operator kind", "migrations": "migration strategy", "recoveries": "recovery strategy",
 			"planners": "planner", "workloads": "workload", "arrivals": "arrival process", "presets": "preset",
-			"backends": "state backend", "faults": "fault"}[f.known]
+			"backends": "state backend", "faults": "fault", "queries": "query"}[f.known]
 	}
 	if f.name == "" {
 		return "value"

@@ -27,6 +27,12 @@ func (o *Operator) setDefaults() {
 	o.Service.setDefaults()
 }
 
+// The times are those of NEXMark; the caller's tests compare them with the queries'.
+func (q *Query) setDefaults() {
+	q.Sources, q.Parallelism, q.KeyGroups, q.Sink = 1, 2, 128, "eager"
+	q.Window, q.Slide, q.Gap, q.Bound = 10*time.Second, 5*time.Second, 10*time.Second, 3*time.Second
+}
+
 func (s *State) setDefaults() { s.Backend = "heap" }
 
 func (s *Service) setDefaults() { s.Mode, s.Distribution, s.Sigma = "none", "constant", 0.5 }

@@ -14,6 +14,7 @@ type Known struct {
 	Backends   []string // values of state.backend
 	Faults     []FaultInfo
 	Triggers   []string // event names of faults[].on
+	Queries    []QueryInfo
 
 	// MaxKeyGroups is the most key groups an operator may have; 0 means 32768.
 	MaxKeyGroups int
@@ -21,6 +22,10 @@ type Known struct {
 	// ValidateWorkload, if set, checks a workload that passed the checks here.
 	// Problem.Field is relative to the workload, for example "exponent".
 	ValidateWorkload func(Workload) []Problem
+
+	// ValidateQuery, if set, checks whether a query and a workload go together.
+	// Problem.Field is relative to the cell, for example "workload.kind".
+	ValidateQuery func(Query, Workload) []Problem
 }
 
 // Role says what place in a job an operator kind can take.
@@ -61,6 +66,12 @@ type RecoveryInfo struct {
 type FaultInfo struct {
 	Name    string
 	Targets []TargetKind
+}
+
+// QueryInfo is a query of a benchmark and the operators that it is made of.
+type QueryInfo struct {
+	Name      string
+	Operators func(Query) []Operator
 }
 
 // Problem is one thing wrong with a value: which field, what, and what would be
@@ -134,6 +145,10 @@ func (k Known) names(list string) []string {
 		out = k.Presets
 	case "backends":
 		out = k.Backends
+	case "queries":
+		for _, q := range k.Queries {
+			out = append(out, q.Name)
+		}
 	default:
 		panic("spec: no list of known names called " + list)
 	}

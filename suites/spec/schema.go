@@ -47,7 +47,7 @@ func (g *schemaWriter) object(t reflect.Type, partial bool) map[string]any {
 			p["default"] = d
 		}
 		props[f.name] = p
-		if f.need && !section && (!partial || f.name == "name") {
+		if f.need && !section && (!partial || f.name == "name" && t != reflect.TypeFor[Query]()) {
 			required = append(required, f.name)
 		}
 	}

@@ -60,7 +60,8 @@ type Cell struct {
 
 // Job is the dataflow graph and its workers.
 type Job struct {
-	Operators []Operator `yaml:"operators" need:"yes" doc:"The operators, a directed acyclic graph from sources to sinks."`
+	Operators []Operator `yaml:"operators" doc:"The operators, a directed acyclic graph from sources to sinks; or give a query instead."`
+	Query     *Query     `yaml:"query" doc:"A query of a benchmark, such as q5, instead of operators; the workload has to be that of the benchmark."`
 	Workers   int        `yaml:"workers" min:"1" max:"1024" doc:"Worker processes that hold tasks from the start."`
 	Spares    int        `yaml:"spares" min:"0" max:"1024" doc:"Idle workers kept ready to replace a failed one."`
 	Slots     int        `yaml:"slots" min:"1" max:"4096" doc:"Tasks and standbys that fit on one worker."`

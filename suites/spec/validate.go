@@ -86,9 +86,14 @@ func (c *checker) fail(path, problem, fix string) { c.d.fail(c.at+path, problem,
 func (c *checker) has(path string) bool { return c.d.has(c.at + path) }
 
 func (c *checker) config() {
-	if c.has("job.operators") {
+	switch {
+	case c.has("job.query"):
+		c.query()
+	case c.has("job.operators"):
 		c.operators()
 		c.graph()
+	case c.has("job"):
+		c.fail("job", "has no operators", "add 'operators:' with a list, or 'query:' with the name of a query")
 	}
 	c.workload()
 	c.timing()
@@ -120,6 +125,10 @@ func (c *checker) operators() {
 		c.operator(op, at)
 		c.service(op, at)
 	}
+	c.slots(total)
+}
+
+func (c *checker) slots(total int) {
 	if slots := c.cfg.Job.Workers * c.cfg.Job.Slots; total > slots {
 		c.fail("job.slots", fmt.Sprintf("%d tasks do not fit on %d workers of %d slots", total, c.cfg.Job.Workers, c.cfg.Job.Slots),
 			fmt.Sprintf("write at least %d, or use more workers", (total+c.cfg.Job.Workers-1)/c.cfg.Job.Workers))

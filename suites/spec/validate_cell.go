@@ -87,7 +87,7 @@ func (c *cellChecker) migration(m *Migration) {
 // migratedOperator finds the operator that is adjusted, and fills it in when it
 // is the only keyed one. It returns nil after an error.
 func (c *cellChecker) migratedOperator(m *Migration) *Operator {
-	if len(c.d.known.Kinds) == 0 || !c.has("job.operators") {
+	if len(c.d.known.Kinds) == 0 || len(c.cfg.Job.Operators) == 0 {
 		return nil
 	}
 	if len(c.operatorNames(RoleUnknown)) > 0 {
