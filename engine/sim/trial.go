@@ -53,8 +53,9 @@ type Result struct {
 
 // The bounds of a trial, in simulated time.
 const (
-	faultPhaseNS = 600 * ms
-	deadlineNS   = 30_000 * ms
+	startNS    = 40 * ms // about when a job begins to run
+	recordNS   = 100_000 // between two records of the feed
+	deadlineNS = 30_000 * ms
 )
 
 type feed struct {
@@ -66,7 +67,7 @@ func (f feed) Fill(dst *core.Columns, split, splits int, from uint64, n int) {
 	for j := from; j < from+uint64(n); j++ {
 		i := j*uint64(splits) + uint64(split)
 		dst.Keys = append(dst.Keys, core.Mix64(core.Mix64(i^f.seed)%f.keys+1))
-		dst.Times = append(dst.Times, int64(i)*100_000)
+		dst.Times = append(dst.Times, int64(i)*recordNS)
 	}
 }
 
@@ -82,6 +83,9 @@ type plan struct {
 	kinds     []string
 	spares    *int
 }
+
+// spanNS is how long the feed lasts: faults and migrations happen while it does, so that none comes after the end.
+func (p *plan) spanNS() int64 { return int64(p.records) * recordNS }
 
 func pick[T any](r *rand.Rand, s ...T) T { return s[r.IntN(len(s))] }
 
@@ -228,7 +232,7 @@ func (w *World) emitLoop() {
 		due := make([]uint64, w.edge.Splits())
 		for s := range due {
 			// About 10,000 records a second in all, from the start of the run on.
-			due[s] = uint64(w.nowNS/100_000) / uint64(len(due))
+			due[s] = uint64(w.nowNS/recordNS) / uint64(len(due))
 		}
 		w.edge.Emit(due, 1<<20, &e.Edge)
 	})
@@ -252,13 +256,13 @@ func (w *World) planFaults(p plan, res *Result) {
 	}
 	for i := 0; i < p.faults; i++ {
 		kind := kinds[w.rng.IntN(len(kinds))]
-		at := 40*ms + w.rng.Int64N(faultPhaseNS)
+		at := startNS + w.rng.Int64N(p.spanNS())
 		w.at(at, func() {
 			res.Faults = append(res.Faults, fmt.Sprintf("%s@%dms", kind, w.nowNS/ms))
 			w.fault(kind)
 		})
 	}
-	w.at(faultPhaseNS+50*ms, w.disk.Heal)
+	w.at(startNS+p.spanNS()+50*ms, w.disk.Heal)
 }
 
 func (w *World) fault(kind string) {
@@ -298,7 +302,7 @@ func (w *World) planMigrations(p plan, res *Result) {
 		panic(err)
 	}
 	for i := 0; i < 1+w.rng.IntN(3); i++ {
-		w.at(30*ms+w.rng.Int64N(faultPhaseNS), func() {
+		w.at(startNS+w.rng.Int64N(p.spanNS()), func() {
 			w.harness(func(e *coord.Effects) {
 				if w.migrate(strat, e) {
 					res.Migrations++
