@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-bench/weir/suites"
 	"github.com/weir-bench/weir/suites/spec"
 )
 
@@ -94,7 +95,7 @@ broken.yaml:6:30: workload.rate: "50000" has no unit; write 50000/s
 	refuse(t, []badInput{
 		{"run", "bench: no suite given\n" + see(" run")},
 		{"run quikstart", "bench: unknown suite \"quikstart\"; did you mean quickstart?\n" + see(" run")},
-		{"run mine", "bench: unknown suite \"mine\"; suites: quickstart, smoke; a file of your own needs its path, such as ./mine.yaml\n" + see(" run")},
+		{"run mine", "bench: unknown suite \"mine\"; suites: " + strings.Join(suites.Names(), ", ") + "; a file of your own needs its path, such as ./mine.yaml\n" + see(" run")},
 		{"run missing.yaml", "bench: cannot read the suite: open missing.yaml: no such file or directory\n" + see(" run")},
 		{"run .", "bench: cannot read the suite: read .: is a directory\n" + see(" run")},
 		{"run broken.yaml", brokenSays},

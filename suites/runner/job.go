@@ -48,7 +48,7 @@ func unsupported(c *spec.Cell) []string {
 	if m := c.Migration; m != nil {
 		say(m.Bandwidth > 0, "migration.bandwidth is not available; leave it out")
 	}
-	out = append(out, queryTrouble(c)...)
+	out = append(append(out, traceTrouble(c)...), queryTrouble(c)...)
 	parallelism := 0
 	for _, op := range c.Job.Operators {
 		for i := range op.Parallelism {

@@ -11,7 +11,6 @@ import (
 	"github.com/weir-bench/weir/engine/task"
 	"github.com/weir-bench/weir/suites/queries"
 	"github.com/weir-bench/weir/suites/spec"
-	"github.com/weir-bench/weir/suites/spec/load"
 	"github.com/weir-bench/weir/suites/verify"
 	"github.com/weir-bench/weir/workloads"
 	"github.com/weir-bench/weir/workloads/nexmark"
@@ -95,7 +94,7 @@ func queryTrouble(c *spec.Cell) (out []string) {
 		out = append(out, "timing.capacity is not available with a query, whose outputs do not say how many records were worked off; write 0s")
 	}
 	length := c.Timing.Warmup + c.LastEvent() + c.Timing.After
-	if w, err := workloads.Open(load.Spec(c.Workload, 1)); err == nil {
+	if w, err := workloads.Open(generators(c, 1)); err == nil {
 		const sample = 100 // two cycles of NEXMark
 		var cols core.Columns
 		w.Fill(&cols, 0, sample)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -185,5 +187,44 @@ func TestQueryOracle(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestTraces looks for a trace at its path, in the folder for traces, and nowhere.
+func TestTraces(t *testing.T) {
+	const text = "name: t\njob: {workers: 1, operators: [{name: in, kind: source}, {name: out, kind: sink, inputs: [in]}]}\n" +
+		"workload: {kind: replay, arrivals: replay, replay: {path: nowhere/a.csv, key: k, time: t, unit: ms}}\ncells: [{name: a}]\n"
+	t.Chdir(t.TempDir())
+	s, plan := parse(t, text)
+	t.Setenv(TracesDir, "")
+	if err := Check(s, plan); !errors.Is(err, spec.ErrInvalid) || !strings.Contains(err.Error(), "workload.replay.path: there is no trace nowhere/a.csv") ||
+		!strings.Contains(err.Error(), "set WEIR_TRACES to the folder that has a.csv") {
+		t.Errorf("a trace that is nowhere: %v", err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.csv"), []byte("t,k\n0,x\n5,y\n9,x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(TracesDir, dir)
+	if err := Check(s, plan); err != nil {
+		t.Errorf("a trace in %s: %v", TracesDir, err)
+	}
+	w, err := workloads.Open(generators(&s.Cells[0], 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ends := w.Ends(); n != 3 || !ends {
+		t.Errorf("%d records", n)
+	}
+	t.Chdir(filepath.Dir(dir))
+	if err := os.MkdirAll("nowhere", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(TracesDir, "")
+	if err := os.Rename(filepath.Join(dir, "a.csv"), filepath.Join("nowhere", "a.csv")); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := locate("nowhere/a.csv"); err != nil || path != "nowhere/a.csv" {
+		t.Errorf("a trace at its path: %q, %v", path, err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/weir-bench/weir/reports/runlog"
 	"github.com/weir-bench/weir/suites/progress"
 	"github.com/weir-bench/weir/suites/spec"
-	"github.com/weir-bench/weir/suites/spec/load"
 	"github.com/weir-bench/weir/workloads"
 )
 
@@ -190,7 +189,7 @@ func figure(s map[string]runlog.Summary, f spec.Ref) (float64, bool) {
 
 // workload gives the generators' description of a cell's workload.
 func (o *Options) workload(c *spec.Cell, seed uint64) workloads.Spec {
-	return load.Spec(c.Workload, seed)
+	return generators(c, seed)
 }
 
 // selfCPU returns the processor time of this process.
