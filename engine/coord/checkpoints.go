@@ -185,6 +185,7 @@ func (c *Coordinator) Chosen(id uint64, meta []byte, skipped []string, err error
 	if id < c.checkpoints.committed {
 		c.trace(TraceCommitLost, Trace{ID: c.checkpoints.committed})
 	}
+	c.checkpoints.committed = max(c.checkpoints.committed, id)
 	c.Edge.Commit(id) // it may be complete without our having heard of it
 	c.checkpoints.done = nil
 	if id > 0 {

@@ -242,8 +242,7 @@ func (h *workerHost) up(node int) {
 	}
 }
 
-// linked asks again for what the acks that were lost with an earlier connection asked for.
-func (h *workerHost) linked(node int) { h.w.ConnUp(node, &h.e) }
+func (h *workerHost) linked(node int) { h.w.LinkUp(node, &h.e) }
 
 func (h *workerHost) lost(node int, _ string) {
 	if node == task.Harness {

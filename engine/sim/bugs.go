@@ -23,6 +23,9 @@ func Checks() []Check {
 		{"takeover", "active standbys under one crash: as if nothing had happened", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "active", Migration: "none", Transactional: no(), Faults: 1, Kinds: []string{"crash"}}
 		}},
+		{"takeover-after-blip", "links break and heal, then a worker crashes", 400, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "active", Migration: "none", Transactional: no(), Faults: 3, Kinds: []string{"blip", "partition", "crash"}}
+		}},
 		{"zombie", "a worker freezes beyond its lease, is replaced, and wakes", 600, func(s uint64) Config {
 			return Config{Seed: s, Recovery: []string{"active", "checkpoint"}[s%2], Migration: "none", Transactional: no(), Faults: 1, Kinds: []string{"freeze"}}
 		}},

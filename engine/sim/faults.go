@@ -53,6 +53,14 @@ func (w *World) reconnect(node, other int) {
 		return
 	}
 	l.up = true
+	if node != task.Harness {
+		k := w.workers[node]
+		w.on(k, func() {
+			w.we.Reset()
+			k.w.LinkUp(other, &w.we)
+			w.perform(k)
+		})
+	}
 	if other == task.Harness {
 		return // the coordinator has given it up
 	}

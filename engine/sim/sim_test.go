@@ -39,6 +39,17 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestSeedsThatOnceFailed runs again what found a bug once: stale acks of a broken connection taken for loss, an ack that
+// nobody repeated, order logs that did not begin again on a new connection, a checkpoint that was complete without the
+// coordinator's knowing.
+func TestSeedsThatOnceFailed(t *testing.T) {
+	for _, s := range []uint64{52046, 56151, 300147, 306122} {
+		if r := Run(Config{Seed: s, Faults: -1}); r.Violation != "" {
+			report(t, r)
+		}
+	}
+}
+
 // TestSameSeedSameHash says that a run depends on nothing but its seed.
 func TestSameSeedSameHash(t *testing.T) {
 	for s := uint64(1); s <= 40; s++ {

@@ -231,6 +231,14 @@ func (w *Worker) ConnUp(node int, e *Effects) {
 	}
 }
 
+// LinkUp says that this worker's connection to node is there anew, before anything is sent on it. What was sent to node
+// meanwhile went nowhere, so the order logs must begin again: no output may arrive ahead of the order that produced it.
+func (w *Worker) LinkUp(node int, e *Effects) {
+	w.e = e
+	w.orderLost(node)
+	w.ConnUp(node, e) // the acks that were lost with the earlier connection asked for something too
+}
+
 // ConnDown says that what this worker sent to node may be lost.
 func (w *Worker) ConnDown(node int, e *Effects) {
 	w.e = e
