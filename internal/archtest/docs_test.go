@@ -239,7 +239,7 @@ var linkRE = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
 // TestLinks follows the links between documents.
 func TestLinks(t *testing.T) {
-	for _, name := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/metrics.md", "docs/strategies.md", "docs/suites.md", "docs/PERFORMANCE.md"} {
+	for _, name := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/metrics.md", "docs/strategies.md", "docs/suites.md", "docs/queries.md", "docs/workloads.md", "docs/PERFORMANCE.md"} {
 		for _, m := range linkRE.FindAllStringSubmatch(read(t, name), -1) {
 			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(name), m[1])); err != nil {
 				t.Errorf("%s: link to %s, which is not there", name, m[1])

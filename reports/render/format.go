@@ -47,6 +47,7 @@ func metricOrder() []display {
 		{"catchup_ms", "· catch-up", "ms", 1, false},
 		{"first_output_ms", "first output", "ms", 1, true},
 		{"fenced_frames", "fenced frames", "", 1, false},
+		{"late_events", "events too late for a window", "", 1, false},
 		{"capacity_rec_s", "capacity", "records/s", 1, true},
 		{"cpu_s_per_mrec", "CPU per million records", "s", 1, true},
 		{"rss_bytes", "resident memory", "MB", 1e6, true},

@@ -328,8 +328,9 @@ func (t *trial) answers(rep *runlog.Repetition) {
 		a.Reordered = n(sum.Reordered)
 	} else {
 		a.Reason = "records that were only passed on have no order that could be checked"
-		if t.col.query != nil {
+		if q := t.col.query; q != nil {
 			a.Reason = "the answers of a query have no order that could be checked"
+			rep.Metrics["late_events"] = runlog.Value(float64(q.late), "events")
 		}
 	}
 	if t.migration != nil {

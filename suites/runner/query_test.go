@@ -60,6 +60,9 @@ func TestQueries(t *testing.T) {
 				t.Logf("%s: %s", c.Name, r.VerdictReason) // the machine is overloaded
 				continue
 			}
+			if late := r.Metrics["late_events"]; late.Value == nil || *late.Value != 0 {
+				t.Errorf("%s: no event comes too late, but %+v", c.Name, late)
+			}
 			if r.Verdict == runlog.Invalid || a.Expected == nil || *a.Expected == 0 || a.Lost == nil || *a.Lost+*a.Wrong+*a.Duplicated != 0 || *a.Answered != *a.Expected {
 				t.Errorf("%s: %s: %s: %+v", c.Name, r.Verdict, r.VerdictReason, a)
 			}
