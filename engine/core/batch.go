@@ -128,7 +128,7 @@ const (
 	CtlMarker                           // ID: route version; Body: RouteChange; follows the last record routed by the old table
 	CtlState                            // ID: route version; Body: StateChunk; moves state between two tasks of an operator
 	CtlWatermark                        // ID: event time, ns
-	CtlTick                             // ID: processing time, ns
+	CtlTick                             // does nothing but be acknowledged at once
 	CtlEnd                              // end of stream
 	CtlPause                            // sources hold back records until CtlResume
 	CtlResume

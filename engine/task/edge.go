@@ -271,7 +271,8 @@ func (g *Edge) Drain(e *Effects) {
 			s.in.take(b.Count - off)
 		}
 		if s.in.consumed > s.in.acked {
-			g.w.sendAckNow(s.in, now, false, false)
+			g.w.sendAckNow(s.in, now, false, s.in.prompt)
+			s.in.prompt = false
 		}
 	}
 }

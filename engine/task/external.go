@@ -85,6 +85,7 @@ type handover struct {
 	to      *Out
 	group   uint32
 	after   uint64
+	behind  []gate
 }
 
 // newExternal returns nil for an operator whose tasks keep its state.
@@ -241,9 +242,9 @@ func (w *Worker) StateWritten(r *WriteRequest, err error, e *Effects) {
 }
 
 // give forgets key groups that go to another task. It gets word of each when what was written of it is in the store.
-func (x *external) give(version uint64, to *Out, groups []uint32) {
+func (x *external) give(version uint64, to *Out, groups []uint32, behind []gate) {
 	for _, g := range groups {
-		x.handing = append(x.handing, handover{version, to, g, x.byGroup[g]})
+		x.handing = append(x.handing, handover{version, to, g, x.byGroup[g], behind})
 		x.entries -= x.cache.Len(g)
 	}
 }
@@ -265,8 +266,7 @@ func (x *external) handOver(t *Task) {
 		if h.after > x.acked && !early {
 			return false
 		}
-		t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: h.group, Last: true})
-		t.sendControl(h.to, core.Control{Type: core.CtlState, ID: h.version, Body: t.w.body})
+		t.moves.sending = append(t.moves.sending, &transfer{version: h.version, to: h.to, yours: []uint32{h.group}, behind: h.behind})
 		return true
 	})
 	for _, r := range slices.Clone(t.moves.rounds) {

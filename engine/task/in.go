@@ -20,6 +20,7 @@ type In struct {
 
 	blocked bool // waits for the other channels' barriers
 	paused  bool // waits for the end of a round of mode MovePause
+	prompt  bool // a tick was consumed: the sender waits to hear of it
 	barrier bool // its barrier of the pending checkpoint has come
 	ended   bool
 
@@ -119,6 +120,7 @@ func (in *In) take(n int) {
 	in.consumed += uint64(n)
 	in.queued -= uint64(n)
 	in.window.consumed += uint64(n)
+	in.prompt = in.prompt || b.Control.Type == core.CtlTick
 	if in.off < b.Count {
 		return
 	}

@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/weir-bench/weir/engine/core"
@@ -66,6 +67,21 @@ type transfer struct {
 	bytes   int64
 	to      *Out
 	snap    *state.Snapshot
+	// yours are groups of which the new owner needs no state but the word, when snap is nil.
+	yours  []uint32
+	behind []gate
+}
+
+// gate is an output that must have been consumed up to a number before state goes out: else the new owner's first answer
+// for a key could overtake the old owner's last at a task that reads both.
+type gate struct {
+	out  *Out
+	upto uint64
+}
+
+// passed says whether the reader has consumed what it must. A standby's chunks go nowhere, so it need not wait.
+func (g gate) passed() bool {
+	return g.out.Held || len(g.out.receivers) == 0 || g.out.receivers[0].consumed >= g.upto
 }
 
 func (m *moves) init(t *Task) {
@@ -157,22 +173,23 @@ func (m *moves) give(t *Task, r *round) {
 			byTask[mv.To] = append(byTask[mv.To], mv.Group)
 		}
 	}
+	behind := t.answered(len(byTask) > 0)
 	for to := 0; to < t.spec.Parallelism; to++ {
 		groups := byTask[to]
 		if len(groups) == 0 {
 			continue
 		}
 		if r.change.Mode == core.MoveReplica {
-			m.handOver(t, r, to, groups)
+			m.handOver(t, r, to, groups, behind)
 			continue
 		}
 		if r.change.Mode == core.MoveDemand {
 			sort.SliceStable(groups, func(i, j int) bool { return t.ctx.Loads[groups[i]] > t.ctx.Loads[groups[j]] })
 		}
 		if t.ext != nil {
-			t.ext.give(r.version, m.peers[to], groups)
+			t.ext.give(r.version, m.peers[to], groups, behind)
 		} else {
-			m.sending = append(m.sending, &transfer{version: r.version, to: m.peers[to], snap: m.cutFor(t, r, to, groups)})
+			m.sending = append(m.sending, &transfer{version: r.version, to: m.peers[to], snap: m.cutFor(t, r, to, groups), behind: behind})
 		}
 		for _, g := range groups {
 			if !m.owns[g] {
@@ -194,6 +211,16 @@ func (m *moves) stream(t *Task) int {
 		return 0
 	}
 	tr := m.sending[0]
+	for len(tr.behind) > 0 {
+		if !tr.behind[0].passed() {
+			return 0
+		}
+		tr.behind = tr.behind[1:]
+	}
+	if tr.snap == nil {
+		m.streamWord(t, tr)
+		return 1
+	}
 	chunk, group, last, done := tr.snap.Next(t.w.chunk[:0], t.w.graph.Job.ChunkBytes)
 	t.w.chunk = chunk
 	if !done || len(chunk) > 0 {
@@ -207,11 +234,24 @@ func (m *moves) stream(t *Task) int {
 		if tr.copy {
 			m.copyDone(t, tr)
 		}
-		for _, r := range m.rounds {
+		for _, r := range slices.Clone(m.rounds) {
 			m.finish(t, r)
 		}
 	}
 	return 1
+}
+
+// streamWord tells the new owner that the next group is its own.
+func (m *moves) streamWord(t *Task, tr *transfer) {
+	t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: tr.yours[0], Last: true})
+	t.sendControl(tr.to, core.Control{Type: core.CtlState, ID: tr.version, Body: t.w.body})
+	if tr.yours = tr.yours[1:]; len(tr.yours) > 0 {
+		return
+	}
+	m.sending = append(m.sending[:0], m.sending[1:]...)
+	for _, r := range slices.Clone(m.rounds) {
+		m.finish(t, r)
+	}
 }
 
 // peerLogBytes bounds the chunks that wait for the new owner's acknowledgement.
@@ -458,4 +498,19 @@ func (m *moves) onFetch(t *Task, c core.Control) {
 			return
 		}
 	}
+}
+
+// answered asks the readers of the task's outputs to acknowledge all that was emitted, and returns what to wait for.
+func (t *Task) answered(ask bool) []gate {
+	if !ask || t.w.graph.Job.Bug("state-overtakes-answers") {
+		return nil
+	}
+	var gates []gate
+	for _, o := range t.outs {
+		if o.Channel.Kind == core.ChanData || o.Channel.Kind == core.ChanOut {
+			t.sendControl(o, core.Control{Type: core.CtlTick})
+			gates = append(gates, gate{o, o.next - 1})
+		}
+	}
+	return gates
 }

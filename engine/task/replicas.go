@@ -102,7 +102,7 @@ func (m *moves) alive(t *Task, group uint32) {
 
 // handOver gives groups to the task that has worked alongside: behind the last mirrored record it is told that they are
 // its own.
-func (m *moves) handOver(t *Task, r *round, to int, groups []uint32) {
+func (m *moves) handOver(t *Task, r *round, to int, groups []uint32, behind []gate) {
 	for _, g := range groups {
 		if !m.owns[g] || m.mirrors[g] != int32(to)+1 {
 			t.fail(fmt.Errorf("route version %d hands over key group %d, which task %d does not mirror", r.version, g, to))
@@ -111,7 +111,6 @@ func (m *moves) handOver(t *Task, r *round, to int, groups []uint32) {
 		m.owns[g], m.mirrors[g] = false, 0
 		m.mirroring--
 		t.keyed.Drop(g)
-		t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: g, Last: true})
-		t.sendControl(m.peers[to], core.Control{Type: core.CtlState, ID: r.version, Body: t.w.body})
 	}
+	m.sending = append(m.sending, &transfer{version: r.version, to: m.peers[to], yours: groups, behind: behind})
 }

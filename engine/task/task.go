@@ -409,6 +409,7 @@ func (t *Task) control(i int, b *core.Batch, nowNS int64, e *Effects) {
 		t.onEnd(i, c)
 	case core.CtlWatermark:
 		t.onWatermark(i, c)
+	case core.CtlTick: // only asks to be acknowledged
 	case core.CtlPause:
 		t.paused = true
 	case core.CtlResume:

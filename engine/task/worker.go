@@ -427,7 +427,8 @@ func (w *Worker) flush(nowNS int64, e *Effects) {
 		for _, in := range t.ins {
 			if in.consumed > in.acked {
 				// A giver of state waits for its chunks' acknowledgement, not for a quarter of a window.
-				w.sendAckNow(in, nowNS, false, in.Channel.Kind == core.ChanPeer)
+				w.sendAckNow(in, nowNS, false, in.prompt || in.Channel.Kind == core.ChanPeer)
+				in.prompt = false
 			}
 		}
 	}
