@@ -208,7 +208,11 @@ func TestCutResetsRefusesAndHeals(t *testing.T) {
 	if n, err := p.refuses(context.Background(), Between(1, 2)); err == nil || n != 0 {
 		t.Errorf("%d directions refuse after healing", n)
 	}
-	g := listenFar(t) // the attempts above have reached f
+	eventually(t, "the attempt above has reached f", func() bool {
+		s, err := p.Stats(Between(1, 2))
+		return err == nil && s.Open == 1 && s.Accepted > 1
+	})
+	g := listenFar(t)
 	p.Address(1, 2, g.Addr().String())
 	near, end = g.connect(t, addr)
 	say(t, end, 'b')
