@@ -327,6 +327,9 @@ func TestPausesKeepTheShare(t *testing.T) {
 }
 
 func TestSlow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures shares of CPU time, which the race detector distorts")
+	}
 	w := start(t)
 	b := newBench(t, nil, w)
 	slow := Fault{Kind: Slow, Target: OnTask("count/0"), Factor: 4}
