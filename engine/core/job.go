@@ -18,12 +18,27 @@ const (
 // Service is the service time of a record.
 type Service struct {
 	Mode ServiceMode
-	// Distribution is constant, exponential or lognormal.
+	// Distribution is constant, exponential or lognormal; or ByRecord: the value column says it, see Profile.
 	Distribution string
 	Mean         time.Duration
 	// Sigma is the shape of a log-normal service time (standard deviation of its logarithm).
 	Sigma float64
 }
+
+// ByRecord is the distribution of service times that come with the records.
+const ByRecord = "record"
+
+// Profile packs what a record's key asks of a keyed operator into a value: a service time (up to 4.29 s) and a state size
+// (up to 4 GiB).
+func Profile(service time.Duration, stateBytes int) int64 {
+	return int64(min(max(service, 0), 1<<32-1))<<32 | int64(min(max(stateBytes, 0), 1<<32-1))
+}
+
+// ProfileService and ProfileState unpack a Profile.
+func ProfileService(v int64) time.Duration { return time.Duration(uint64(v) >> 32) }
+
+// ProfileState returns the state size in bytes.
+func ProfileState(v int64) int { return int(uint32(v)) }
 
 // OperatorSpec describes one operator of a job.
 type OperatorSpec struct {

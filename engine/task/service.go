@@ -32,13 +32,13 @@ const wakeQuantumNS = 150_000
 // maxBurnNS bounds how long a step burns the core, so that outputs do not wait for a whole batch.
 const maxBurnNS = 500_000
 
-// serve returns how many of the records b[off:off+n] are finished now and accounts for their service time.
-func (t *Task) serve(keys []uint64, first uint64, arrivedNS, nowNS int64, e *Effects) int {
+// serve returns how many of the records are finished now and accounts for their service time.
+func (t *Task) serve(cols *core.Columns, first uint64, arrivedNS, nowNS int64, e *Effects) int {
 	s := &t.spec.Service
 	switch s.Mode {
 	case core.ServiceTimed:
-		for i, k := range keys {
-			finish := max(t.busyUntilNS, arrivedNS) + serviceNS(s, t.w.graph.Job.Seed, k, first+uint64(i))
+		for i := range cols.Keys {
+			finish := max(t.busyUntilNS, arrivedNS) + t.serviceOf(cols, i, first)
 			if finish > nowNS {
 				e.wake(max(finish, nowNS+wakeQuantumNS))
 				return i
@@ -48,16 +48,28 @@ func (t *Task) serve(keys []uint64, first uint64, arrivedNS, nowNS int64, e *Eff
 		}
 	case core.ServiceBusy:
 		var sum int64
-		for i, k := range keys {
+		for i := range cols.Keys {
 			if sum >= maxBurnNS {
 				t.busyNS += sum
 				e.BusyNS += sum
 				return i
 			}
-			sum += serviceNS(s, t.w.graph.Job.Seed, k, first+uint64(i))
+			sum += t.serviceOf(cols, i, first)
 		}
 		t.busyNS += sum
 		e.BusyNS += sum
 	}
-	return len(keys)
+	return cols.Len()
+}
+
+// serviceOf returns the service time of record i, input number first+i.
+func (t *Task) serviceOf(cols *core.Columns, i int, first uint64) int64 {
+	s := &t.spec.Service
+	if s.Distribution != core.ByRecord {
+		return serviceNS(s, t.w.graph.Job.Seed, cols.Keys[i], first+uint64(i))
+	}
+	if len(cols.Vals) == 0 {
+		return 0
+	}
+	return int64(core.ProfileService(cols.Vals[i]))
 }

@@ -201,7 +201,7 @@ func (t *Task) stepOnce(nowNS int64, e *Effects) int {
 			t.rr = i // the same run comes next
 			return t.moves.stream(t)
 		}
-		if n = t.serve(cols.Keys, b.First+uint64(off), b.ArrivedNS, nowNS, e); n == 0 {
+		if n = t.serve(cols, b.First+uint64(off), b.ArrivedNS, nowNS, e); n == 0 {
 			return t.moves.stream(t)
 		}
 		if n < cols.Len() {

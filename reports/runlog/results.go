@@ -80,6 +80,8 @@ type Answers struct {
 	Scheduled  *int64 `json:"scheduled"`
 	Emitted    *int64 `json:"emitted"`
 	NotEmitted *int64 `json:"not_emitted"`
+	// Skipped is the part of NotEmitted that the catch-up policy left out on purpose; absent under other policies.
+	Skipped    *int64 `json:"skipped,omitempty"`
 	Expected   *int64 `json:"expected"`
 	Answered   *int64 `json:"answered"`
 	Lost       *int64 `json:"lost"`

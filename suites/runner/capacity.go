@@ -260,7 +260,7 @@ func (m *capacityRun) finish(ctx context.Context) error {
 		return errors.New(m.failed)
 	}
 	m.o.Progress.Update(progress.Event{Suite: "capacity", Trial: 1, Trials: 1, Cell: "count", Repetition: 1, Phase: "check"})
-	m.res.Answers = m.col.oracles[0].Answers(verify.Golden(m.w, emitted), 1)
+	m.res.Answers = m.col.oracles[0].Answers(verify.Golden(m.feed.splits, emitted), 1)
 	if m.o.Rate > 0 {
 		m.res.Delays, m.res.Lag = m.col.all().Between(capacityWarmup, capacityWarmup+m.o.Duration), m.lag
 	}

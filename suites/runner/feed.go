@@ -13,7 +13,12 @@ import (
 type feed struct {
 	splits []workloads.Stream
 	pacers []*workloads.Pacer // only for the limit policy
-	limits []uint64           // records due by the end of the last phase, by split
+	limits []uint64           // records due by the end of the last phase, by split; with those that were skipped
+	// skips are the splits as Skipping under the skip policy, which leaves out what is overdue by more than stale.
+	skips []*workloads.Skipping
+	stale time.Duration
+	// profile gives the value of each record by its key (core.Profile); nil: the stream's own values.
+	profile func(key uint64) int64
 
 	started  bool
 	originNS int64
@@ -39,6 +44,10 @@ func newFeed(w workloads.Stream, splits int, policy spec.CatchUp, length time.Du
 		split := workloads.Split(w, s, splits)
 		f.splits = append(f.splits, split)
 		f.limits = append(f.limits, split.Scheduled(length))
+		if policy.Policy == workloads.CatchUpSkip {
+			skip := workloads.NewSkipping(split)
+			f.splits[s], f.skips, f.stale = skip, append(f.skips, skip), policy.After
+		}
 		if policy.Policy == workloads.CatchUpLimit {
 			f.pacers = append(f.pacers, workloads.NewPacer(workloads.CatchUp{Policy: policy.Policy, Factor: policy.Factor}, split))
 		}
@@ -55,6 +64,11 @@ func (f *feed) Fill(dst *core.Columns, split, _ int, from uint64, n int) {
 	f.splits[split].Fill(dst, from, n)
 	for i := at; i < len(dst.Times); i++ {
 		dst.Times[i] += f.originNS
+	}
+	if f.profile != nil {
+		for _, key := range dst.Keys[at:] {
+			dst.Vals = append(dst.Vals, f.profile(key))
+		}
 	}
 }
 
@@ -83,12 +97,41 @@ func (f *feed) due(elapsed time.Duration, due []uint64) (next time.Duration) {
 			next = elapsed
 			continue
 		}
-		due[s] = min(f.splits[s].Due(t), f.limits[s])
-		if due[s] < f.limits[s] {
+		if f.skips != nil {
+			f.skip(s, due[s], t)
+		}
+		limit := f.limits[s] - f.skipped(s)
+		due[s] = min(f.splits[s].Due(t), limit)
+		if due[s] < limit {
 			next = min(next, f.timeOf(s, due[s]))
 		}
 	}
 	return next
+}
+
+// skip leaves out what the harness, after a stall, offers too late; what was offered before stays.
+func (f *feed) skip(s int, offered uint64, t time.Duration) {
+	k := f.skips[s]
+	stale := min(k.Of().Due(t-f.stale-1), f.limits[s])
+	if done := offered + k.Skipped(); stale > done {
+		k.Skip(offered, stale-done)
+	}
+}
+
+// skipped returns how many records of a split were left out.
+func (f *feed) skipped(s int) uint64 {
+	if f.skips == nil {
+		return 0
+	}
+	return f.skips[s].Skipped()
+}
+
+// allSkipped returns how many records were left out.
+func (f *feed) allSkipped() (n uint64) {
+	for s := range f.splits {
+		n += f.skipped(s)
+	}
+	return n
 }
 
 // timeOf returns when a record is due, on the harness's clock.
@@ -98,10 +141,10 @@ func (f *feed) timeOf(split int, record uint64) time.Duration {
 	return time.Duration(f.scratch.Times[0] + f.originNS)
 }
 
-// scheduled returns the number of records of all splits that are due by the end of the last phase.
+// scheduled returns the number of records of all splits that are to be sent by the end of the last phase.
 func (f *feed) scheduled() (n uint64) {
-	for _, l := range f.limits {
-		n += l
+	for s, l := range f.limits {
+		n += l - f.skipped(s)
 	}
 	return n
 }

@@ -41,10 +41,9 @@ func unsupported(c *spec.Cell) []string {
 	say(c.Checkpoint.Scope != "" && c.Checkpoint.Scope != "global", "checkpoint.scope: %s is not available; write global", c.Checkpoint.Scope)
 	say(c.Checkpoint.Incremental, "checkpoint.incremental is not available; write false")
 	say(strings.Contains(c.Checkpoint.Dir, "://"), "checkpoint.dir: a URL is not available; write a folder")
-	say(c.Workload.CatchUp.Policy == "skip", "workload.catchUp: skip is not available, as sources read every record; write burst or limit")
+	say(c.Workload.CatchUp.Policy == "skip" && c.Job.Query != nil, "workload.catchUp: skip is not available with a query; write burst or limit")
 	say(c.Workload.Splits > 0, "workload.splits is not available; leave it out: one split for each source task")
-	say(c.Workload.State.Kind != "" && c.Workload.State.Kind != "none", "workload.state is not available; set the operator's state.bytesPerKey")
-	say(c.Workload.Service.Kind != "" && c.Workload.Service.Kind != "none", "workload.service is not available; set the operator's service")
+	out = append(out, profileTrouble(c)...)
 	if m := c.Migration; m != nil {
 		say(m.Bandwidth > 0, "migration.bandwidth is not available; leave it out")
 	}
@@ -56,7 +55,7 @@ func unsupported(c *spec.Cell) []string {
 				"recovery: %s/%d has another strategy than %s/0, which is not available; name the whole operator", op.Name, i, op.Name)
 		}
 		if k, ok := operator.Lookup(op.Kind); ok && k.Source {
-			say(parallelism > 0 && op.Parallelism != parallelism, "job: sources of different parallelism cannot share a workload; give all the same")
+			say(parallelism > 0, "job: a second source is not available, as all records come from one workload; use one source with several readers")
 			parallelism = op.Parallelism
 		}
 	}
@@ -92,6 +91,7 @@ func buildJob(c *spec.Cell, seed uint64) core.Job {
 		job.Operators = append(job.Operators, o)
 	}
 	withQuery(&job, c.Job.Query)
+	withProfile(&job, c)
 	return job
 }
 

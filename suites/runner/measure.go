@@ -305,13 +305,17 @@ func (t *trial) answers(rep *runlog.Repetition) {
 		due = append(due, make([]uint64, len(t.feed.splits))...)
 		scheduled = 0
 		for s := range t.feed.splits {
-			due[s] = min(t.feed.splits[s].Due(t.stoppedAt), t.feed.limits[s])
+			due[s] = min(t.feed.splits[s].Due(t.stoppedAt), t.feed.limits[s]-t.feed.skipped(s))
 			scheduled += due[s]
 		}
 		scheduled = max(scheduled, emitted)
 	}
 	n := func(v uint64) *int64 { return runlog.N(int64(v)) }
-	a := runlog.Answers{Scheduled: n(scheduled), Emitted: n(emitted), NotEmitted: n(scheduled - emitted)}
+	skipped := t.feed.allSkipped() // scheduled, and left out on purpose
+	a := runlog.Answers{Scheduled: n(scheduled + skipped), Emitted: n(emitted), NotEmitted: n(scheduled - emitted + skipped)}
+	if t.feed.skips != nil {
+		a.Skipped = n(skipped)
+	}
 	if t.blind != nil {
 		a.Reason = t.blind.Error()
 		rep.Answers = a
@@ -355,7 +359,7 @@ func (t *trial) compare() verify.Answers {
 		t.sum, t.blind = &q.sum, q.err
 		return q.sum
 	}
-	golden := verify.Golden(t.w, t.seen.emitted)
+	golden := verify.Golden(t.feed.splits, t.seen.emitted)
 	sum := verify.Answers{OrderKnown: true}
 	for i, e := range t.expect {
 		sum = sum.Plus(t.col.oracles[i].Answers(golden, e.Times))

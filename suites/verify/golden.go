@@ -40,7 +40,7 @@ func Expect(job *core.Job) ([]Expectation, error) {
 			}
 		}
 		switch {
-		case op.Kind == "count":
+		case op.Kind == "count" || op.Kind == "sized-count":
 			kinds[i] = RunningCount
 		case k.Keyed:
 			return nil, fmt.Errorf("operator %s: no golden answer is known for kind %q", op.Name, op.Kind)
@@ -54,14 +54,14 @@ func Expect(job *core.Job) ([]Expectation, error) {
 	return out, nil
 }
 
-// Golden returns the number of records a key among the first emitted[s] records of each split s of a stream.
-func Golden(stream workloads.Stream, emitted []uint64) *workloads.Tally {
+// Golden returns the number of records a key among the first emitted[s] records of each split s.
+func Golden(splits []workloads.Stream, emitted []uint64) *workloads.Tally {
 	if len(emitted) == 1 {
-		return workloads.Counts(stream, emitted[0])
+		return workloads.Counts(splits[0], emitted[0])
 	}
 	sum := &workloads.Tally{}
 	for s, n := range emitted {
-		for key, count := range workloads.Counts(workloads.Split(stream, s, len(emitted)), n).All() {
+		for key, count := range workloads.Counts(splits[s], n).All() {
 			sum.Add(key, count)
 		}
 	}

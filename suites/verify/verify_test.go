@@ -228,7 +228,8 @@ func TestGoldenOfSplits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, parts := Golden(w, []uint64{3001}), Golden(w, []uint64{1001, 1000, 1000})
+	splits := []workloads.Stream{workloads.Split(w, 0, 3), workloads.Split(w, 1, 3), workloads.Split(w, 2, 3)}
+	whole, parts := Golden([]workloads.Stream{w}, []uint64{3001}), Golden(splits, []uint64{1001, 1000, 1000})
 	if whole.Total() != 3001 || parts.Total() != 3001 {
 		t.Fatalf("totals %d and %d", whole.Total(), parts.Total())
 	}
