@@ -22,7 +22,7 @@ type moving struct {
 	bytes       int64
 	waited      uint64
 	redeploying bool
-	wantRoute   *migration.Action // waits for the pending checkpoint
+	wants       *migration.Action // waits for the pending checkpoint
 	copies      uint64
 	copying     bool  // what is waited for is a copy, not a round
 	stepBytes   int64 // moved by the action under way
@@ -105,11 +105,15 @@ func (c *Coordinator) advance(ev migration.Event) {
 			c.fill()
 		case migration.Route:
 			if c.checkpoints.pending != nil {
-				c.move.wantRoute = &a
+				c.move.wants = &a
 				continue
 			}
 			c.beginRound(&a)
 		case migration.Copy:
+			if c.checkpoints.pending != nil { // a task that mirrors must not wait for one that aligns
+				c.move.wants = &a
+				continue
+			}
 			c.beginCopy(&a)
 		case migration.Finish:
 			c.trace(TraceMigrated, Trace{Bytes: c.move.bytes, Count: c.move.waited})
@@ -129,9 +133,13 @@ func (c *Coordinator) resumeMove() {
 		m.wantSave = false
 		c.checkpoints.take(true)
 	}
-	if w := m.wantRoute; w != nil {
-		m.wantRoute = nil
-		c.beginRound(w)
+	if w := m.wants; w != nil {
+		m.wants = nil
+		if w.Do == migration.Copy {
+			c.beginCopy(w)
+		} else {
+			c.beginRound(w)
+		}
 	}
 }
 

@@ -41,9 +41,9 @@ func TestSeeds(t *testing.T) {
 
 // TestSeedsThatOnceFailed runs again what found a bug once: stale acks of a broken connection taken for loss, an ack that
 // nobody repeated, order logs that did not begin again on a new connection, a checkpoint that was complete without the
-// coordinator's knowing.
+// coordinator's knowing, two tasks that mirrored to each other while a checkpoint aligned.
 func TestSeedsThatOnceFailed(t *testing.T) {
-	for _, s := range []uint64{52046, 56151, 300147, 306122} {
+	for _, s := range []uint64{52046, 56151, 300147, 306122, 706941} {
 		if r := Run(Config{Seed: s, Faults: -1}); r.Violation != "" {
 			report(t, r)
 		}

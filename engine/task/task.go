@@ -153,10 +153,12 @@ func (t *Task) step(nowNS int64, quantum int, e *Effects) (did, more bool) {
 		return false, false
 	}
 	for quantum > 0 {
+		var n int
 		if t.full() {
-			return did, false
+			n = t.stepPeer(nowNS, e)
+		} else {
+			n = t.stepOnce(nowNS, e)
 		}
-		n := t.stepOnce(nowNS, e)
 		if n == 0 {
 			return did, false
 		}
@@ -190,6 +192,25 @@ func (t *Task) stepOnce(nowNS int64, e *Effects) int {
 	if i < 0 {
 		return t.moves.stream(t)
 	}
+	return t.consume(i, limit, nowNS, e)
+}
+
+// stepPeer takes what other tasks of the operator have sent while an output has no room: two tasks that mirror their
+// input to each other would wait for each other for ever if they did not.
+func (t *Task) stepPeer(nowNS int64, e *Effects) int {
+	if t.Role == core.RoleStandby || len(t.replay) > 0 || t.moves.hasReady() || t.ext != nil {
+		return 0
+	}
+	for i, in := range t.ins {
+		if in.Channel.Kind == core.ChanPeer && in.queued > 0 {
+			return t.consume(i, ^uint64(0), nowNS, e)
+		}
+	}
+	return 0
+}
+
+// consume takes up to limit inputs of input i and returns how many; 0 when their service is not over.
+func (t *Task) consume(i int, limit uint64, nowNS int64, e *Effects) int {
 	in := t.ins[i]
 	b, off := in.peek()
 	n := 1
