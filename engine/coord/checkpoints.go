@@ -32,10 +32,6 @@ type checkpoint struct {
 	files      [][]byte
 }
 
-func (k *checkpoints) init(c *Coordinator) {
-	k.c = c
-}
-
 func cloneRoutes(rs []*core.Routes) []*core.Routes {
 	out := make([]*core.Routes, len(rs))
 	for i, r := range rs {

@@ -53,7 +53,6 @@ type Coordinator struct {
 	ready    map[int]bool // nodes whose deployment is ready
 	reason   string       // of the deployment under way
 	restarts int
-	restored map[int]bool
 	choosing bool // the world looks for the newest usable checkpoint
 
 	checkpoints checkpoints
@@ -93,7 +92,7 @@ func New(job core.Job, edge *task.Edge, spares int, clock func() int64) (*Coordi
 	for s := 0; s < g.Job.Workers; s++ {
 		c.slots = append(c.slots, -1)
 	}
-	c.checkpoints.init(c)
+	c.checkpoints.c = c
 	return c, nil
 }
 
@@ -178,8 +177,6 @@ func (c *Coordinator) Message(m *core.Msg, e *Effects) {
 		c.fill()
 	case core.MsgDeployed:
 		c.deployed(n, m)
-	case core.MsgRestored:
-		c.restored[m.Task] = true
 	case core.MsgHeartbeat:
 		if m.Epoch == c.deployEpoch() {
 			for _, t := range m.Meters {
@@ -247,7 +244,7 @@ func (c *Coordinator) deploy() {
 		c.reason = "start"
 	}
 	c.epoch++
-	c.phase, c.ready, c.restored = deploying, map[int]bool{}, map[int]bool{}
+	c.phase, c.ready = deploying, map[int]bool{}
 	c.meters = map[int]core.Meters{}
 	c.places = c.place()
 	msg := core.Msg{Type: core.MsgDeploy, Epoch: c.epoch, Job: &c.job, Places: c.places, Routes: c.routes}

@@ -36,7 +36,6 @@ type Trace struct {
 // The kinds of traces that measurements are made from.
 const (
 	TraceWorkerUp      = "worker-up"
-	TraceDeployed      = "deployed" // Detail: start, restore, migration
 	TraceStarted       = "started"
 	TraceDetected      = "failure-detected"
 	TraceRestartEnd    = "restart-end" // the tasks have a place to run again

@@ -32,8 +32,7 @@ type Batch struct {
 	Control Control
 	// Ack is set when Kind is KindAck.
 	Ack Ack
-	// OrderAfter and Order carry the sending task's order log from position OrderAfter on (empty: not carried), so
-	// that whoever saw an output also holds the order that produced it.
+	// OrderAfter and Order carry a task's order log from position OrderAfter on, when Kind is KindOrder.
 	OrderAfter uint64
 	Order      []byte
 	Columns

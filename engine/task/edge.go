@@ -34,14 +34,13 @@ type Edge struct {
 	// Lost counts outputs of transactions that were rolled back.
 	RolledBack uint64
 
-	graph  *core.Graph
-	w      Worker // places, pool and order logs work as in a worker
-	feeds  []*feedOut
-	ended  int
-	sinks  []*sinkIn
-	limits []uint64     // records due, by split
-	total  []uint64     // records of a bounded feed, by split; 0: no end
-	view   core.Columns // what Collect is given
+	graph *core.Graph
+	w     Worker // places, pool and order logs work as in a worker
+	feeds []*feedOut
+	ended int
+	sinks []*sinkIn
+	total []uint64     // records of a bounded feed, by split; 0: no end
+	view  core.Columns // what Collect is given
 }
 
 // feedOut is the sending end of a feed channel. Input number n is the split's record n-1; behind the last record of a
@@ -128,24 +127,27 @@ func (g *Edge) addFeed(c core.Channel, old []*feedOut) {
 		}
 	}
 	g.feeds = append(g.feeds, f)
-	for len(g.limits) <= f.split {
-		g.limits, g.total = append(g.limits, 0), append(g.total, 0)
-	}
+	g.known(f.split)
 }
 
 // Start asks the sinks for their outputs.
 func (g *Edge) Start(e *Effects) {
 	g.w.e = e
 	for _, s := range g.sinks {
-		g.w.sendAck(s.in, true, true)
+		g.w.askAgain(s.in)
+	}
+}
+
+// known makes room for what is known of a split.
+func (g *Edge) known(split int) {
+	for len(g.total) <= split {
+		g.total = append(g.total, 0)
 	}
 }
 
 // Bound ends split's feed after n records.
 func (g *Edge) Bound(split int, n uint64) {
-	for len(g.total) <= split {
-		g.limits, g.total = append(g.limits, 0), append(g.total, 0)
-	}
+	g.known(split)
 	g.total[split] = n
 }
 
@@ -271,7 +273,7 @@ func (g *Edge) Drain(e *Effects) {
 			s.in.take(b.Count - off)
 		}
 		if s.in.consumed > s.in.acked {
-			g.w.sendAckNow(s.in, now, false, s.in.prompt)
+			g.w.sendAck(s.in, now, false, s.in.prompt)
 			s.in.prompt = false
 		}
 	}
@@ -414,7 +416,7 @@ func (g *Edge) Tick(e *Effects) {
 	g.w.ticks++
 	for _, s := range g.sinks {
 		if s.in.consumed > s.in.acked || s.in.gap || g.w.ticks%resyncTicks == 0 {
-			g.w.sendAckNow(s.in, now, s.in.gap, true)
+			g.w.sendAck(s.in, now, s.in.gap, true)
 		}
 	}
 }

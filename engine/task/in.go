@@ -142,11 +142,11 @@ func (in *In) close() {
 	}
 }
 
-// ack returns what to tell the sender, and whether it is worth a frame now: a quarter of the window was consumed, or
-// anything at all when idle.
-func (in *In) ack(nowNS int64, idle bool) (core.Ack, bool) {
+// ack returns what to tell the sender, and whether it is worth a frame now: a quarter of the window was consumed, or the
+// window has grown by half.
+func (in *In) ack(nowNS int64) (core.Ack, bool) {
 	w := in.window.size(nowNS)
-	worth := in.consumed-in.acked >= w/4+1 || (idle && in.consumed > in.acked) || in.consumed+w > in.limit+w/2
+	worth := in.consumed-in.acked >= w/4+1 || in.consumed+w > in.limit+w/2
 	in.limit = max(in.limit, in.consumed+w)
 	if worth {
 		in.acked = in.consumed

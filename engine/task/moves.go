@@ -230,13 +230,7 @@ func (m *moves) stream(t *Task) int {
 	}
 	if done {
 		tr.snap.Release()
-		m.sending = append(m.sending[:0], m.sending[1:]...)
-		if tr.copy {
-			m.copyDone(t, tr)
-		}
-		for _, r := range slices.Clone(m.rounds) {
-			m.finish(t, r)
-		}
+		m.sent(t, tr)
 	}
 	return 1
 }
@@ -245,10 +239,17 @@ func (m *moves) stream(t *Task) int {
 func (m *moves) streamWord(t *Task, tr *transfer) {
 	t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: tr.yours[0], Last: true})
 	t.sendControl(tr.to, core.Control{Type: core.CtlState, ID: tr.version, Body: t.w.body})
-	if tr.yours = tr.yours[1:]; len(tr.yours) > 0 {
-		return
+	if tr.yours = tr.yours[1:]; len(tr.yours) == 0 {
+		m.sent(t, tr)
 	}
+}
+
+// sent ends the transfer under way.
+func (m *moves) sent(t *Task, tr *transfer) {
 	m.sending = append(m.sending[:0], m.sending[1:]...)
+	if tr.copy {
+		m.copyDone(t, tr)
+	}
 	for _, r := range slices.Clone(m.rounds) {
 		m.finish(t, r)
 	}
@@ -387,28 +388,22 @@ func (m *moves) cutFor(t *Task, r *round, to int, groups []uint32) *state.Snapsh
 		if t.w.graph.Job.Bug("skip-last-delta") {
 			return t.keyed.Cut(nil)
 		}
-		for i, c := range m.copies {
-			if c.to == to && equal(c.groups, groups) {
-				snap := t.keyed.CutSince(groups, c.mark)
-				t.keyed.Forget(c.mark)
-				m.copies = append(m.copies[:i], m.copies[i+1:]...)
-				return snap
-			}
-		}
+		return m.cutSinceCopy(t, to, groups)
 	}
 	return t.keyed.Cut(groups)
 }
 
-func equal(a, b []uint32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
+// cutSinceCopy cuts what changed of groups since they were copied ahead to a task, or all where they were not.
+func (m *moves) cutSinceCopy(t *Task, to int, groups []uint32) *state.Snapshot {
+	for i, c := range m.copies {
+		if c.to == to && slices.Equal(c.groups, groups) {
+			snap := t.keyed.CutSince(groups, c.mark)
+			t.keyed.Forget(c.mark)
+			m.copies = append(m.copies[:i], m.copies[i+1:]...)
+			return snap
 		}
 	}
-	return true
+	return t.keyed.Cut(groups)
 }
 
 // onCopy sends state ahead while the task goes on with it: whole the first time, then what changed since the last copy.
@@ -429,18 +424,7 @@ func (m *moves) onCopy(t *Task, c core.Control) {
 		if len(groups) == 0 {
 			continue
 		}
-		var snap *state.Snapshot
-		for i, old := range m.copies {
-			if old.to == to && equal(old.groups, groups) {
-				snap = t.keyed.CutSince(groups, old.mark)
-				t.keyed.Forget(old.mark)
-				m.copies = append(m.copies[:i], m.copies[i+1:]...)
-				break
-			}
-		}
-		if snap == nil {
-			snap = t.keyed.Cut(groups)
-		}
+		snap := m.cutSinceCopy(t, to, groups)
 		if ch.Mode == core.MoveReplica {
 			m.mirrorTo(to, groups)
 		} else {

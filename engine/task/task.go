@@ -232,7 +232,7 @@ func (t *Task) consume(i int, limit uint64, nowNS int64, e *Effects) int {
 		if in.Channel.Kind == core.ChanPeer {
 			t.moves.shadow(t, cols)
 		} else {
-			t.process(cols, e)
+			t.process(cols)
 		}
 	} else {
 		t.record(i, n)
@@ -310,7 +310,7 @@ func (t *Task) full() bool {
 }
 
 // process works on a run of records: those of key groups whose state is still on its way wait.
-func (t *Task) process(cols *core.Columns, e *Effects) {
+func (t *Task) process(cols *core.Columns) {
 	if t.moves.holding > 0 {
 		t.moves.split(t, cols)
 		return
@@ -425,7 +425,7 @@ func (t *Task) control(i int, b *core.Batch, nowNS int64, e *Effects) {
 	c := b.Control
 	switch c.Type {
 	case core.CtlBarrier:
-		t.onBarrier(i, c, nowNS, e)
+		t.onBarrier(i, c, e)
 	case core.CtlEnd:
 		t.onEnd(i, c)
 	case core.CtlWatermark:
@@ -516,7 +516,7 @@ type Meta struct {
 // onBarrier aligns: a channel whose barrier has come is not consumed from until the barriers of all others have come,
 // so that the snapshot holds the effects of exactly the inputs before the barriers (Chandy and Lamport 1985, as done
 // in-band by Carbone et al., "Lightweight asynchronous snapshots", 2015).
-func (t *Task) onBarrier(i int, c core.Control, nowNS int64, e *Effects) {
+func (t *Task) onBarrier(i int, c core.Control, e *Effects) {
 	if c.ID < t.checkpoint {
 		return // of an aborted checkpoint
 	}

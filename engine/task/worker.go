@@ -210,7 +210,7 @@ func (w *Worker) start(epoch uint32) {
 	}
 	for _, in := range w.ins {
 		if in != nil {
-			w.sendAck(in, true, true)
+			w.askAgain(in)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func (w *Worker) ConnUp(node int, e *Effects) {
 	for _, in := range w.ins {
 		if in != nil && contains(in.Senders, node) {
 			in.gap = node != w.Node
-			w.sendAck(in, true, true)
+			w.askAgain(in)
 		}
 	}
 	for _, t := range w.local {
@@ -360,7 +360,7 @@ func (w *Worker) Frame(b *core.Batch, e *Effects) {
 
 func (w *Worker) accept(in *In, b *core.Batch) {
 	if in.Accept(b, w.graph.Job.Bug("skip-fence"), w.graph.Job.Bug("skip-dedup")) {
-		w.sendAck(in, true, true)
+		w.askAgain(in)
 	}
 }
 
@@ -427,7 +427,7 @@ func (w *Worker) flush(nowNS int64, e *Effects) {
 		for _, in := range t.ins {
 			if in.consumed > in.acked {
 				// A giver of state waits for its chunks' acknowledgement, not for a quarter of a window.
-				w.sendAckNow(in, nowNS, false, in.prompt || in.Channel.Kind == core.ChanPeer)
+				w.sendAck(in, nowNS, false, in.prompt || in.Channel.Kind == core.ChanPeer)
 				in.prompt = false
 			}
 		}
@@ -458,10 +458,11 @@ func (w *Worker) deliver(nowNS int64) bool {
 	return any
 }
 
-func (w *Worker) sendAck(in *In, resync, force bool) { w.sendAckNow(in, w.Clock(), resync, force) }
+// askAgain tells the sender where to go on from.
+func (w *Worker) askAgain(in *In) { w.sendAck(in, w.Clock(), true, true) }
 
-func (w *Worker) sendAckNow(in *In, nowNS int64, resync, force bool) {
-	a, worth := in.ack(nowNS, false)
+func (w *Worker) sendAck(in *In, nowNS int64, resync, force bool) {
+	a, worth := in.ack(nowNS)
 	if !worth && !force {
 		return
 	}
@@ -496,7 +497,7 @@ func (w *Worker) Tick(e *Effects) {
 		m.Meters = append(m.Meters, t.meters(w.ticks%loadTicks == 0))
 		for _, in := range t.ins {
 			if in.consumed > in.acked || in.gap || w.ticks%resyncTicks == 0 {
-				w.sendAckNow(in, now, in.gap, true)
+				w.sendAck(in, now, in.gap, true)
 			}
 		}
 		if t.Role == core.RoleStandby {
