@@ -50,33 +50,11 @@ func (c *cli) listCommand() *cobra.Command {
 }
 
 func (c *cli) listNames(topic string, asJSON bool) error {
-	k := c.known()
-	names := []string{}
-	switch topic {
-	case "operators":
-		for _, x := range k.Kinds {
-			names = append(names, x.Name)
-		}
-	case "migrations":
-		for _, x := range k.Migrations {
-			names = append(names, x.Name)
-		}
-	case "recoveries":
-		for _, x := range k.Recoveries {
-			names = append(names, x.Name)
-		}
-	case "queries":
-		for _, x := range k.Queries {
-			names = append(names, x.Name)
-		}
-	case "faults":
-		for _, x := range k.Faults {
-			names = append(names, x.Name)
-		}
-	default:
-		names = append(names, map[string][]string{"planners": k.Planners, "workloads": k.Workloads, "arrivals": k.Arrivals,
-			"presets": k.Presets, "backends": k.Backends, "triggers": k.Triggers}[topic]...)
+	list := topic
+	if topic == "operators" {
+		list = "kinds"
 	}
+	names := append([]string{}, c.known().Names(list)...) // not nil, as JSON has an empty list for none
 	if asJSON {
 		return writeJSON(c.world.out, names)
 	}

@@ -354,7 +354,7 @@ func (d *decoder) scalar(n *node, v reflect.Value, f fieldSpec, path string) {
 func (d *decoder) text(n *node, v reflect.Value, f fieldSpec, path string) {
 	list := f.enum
 	if f.known != "" {
-		list = d.known.names(f.known)
+		list = d.known.Names(f.known)
 	}
 	if list != nil && indexOf(list, n.value) < 0 {
 		fix := suggest(n.value, list)

@@ -114,9 +114,9 @@ func (k Known) recovery(name string) (RecoveryInfo, bool) {
 	return RecoveryInfo{}, false
 }
 
-// names gives the list that a struct tag `known:"…"` stands for; nil means that
-// the caller gave none, so that any word passes.
-func (k Known) names(list string) []string {
+// Names gives the list that a struct tag `known:"…"` stands for; nil means that
+// the caller gave none, so that any word passes. A list that nobody knows is a bug.
+func (k Known) Names(list string) []string {
 	var out []string
 	switch list {
 	case "kinds":
@@ -145,6 +145,8 @@ func (k Known) names(list string) []string {
 		out = k.Presets
 	case "backends":
 		out = k.Backends
+	case "triggers":
+		out = k.Triggers
 	case "queries":
 		for _, q := range k.Queries {
 			out = append(out, q.Name)

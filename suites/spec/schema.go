@@ -141,7 +141,7 @@ func (g *schemaWriter) plain(f fieldSpec) map[string]any {
 		out["type"] = "string"
 		list := f.enum
 		if f.known != "" {
-			list = g.known.names(f.known)
+			list = g.known.Names(f.known)
 		}
 		if list != nil {
 			out["enum"] = list

@@ -140,7 +140,7 @@ func (c *cellChecker) moved(m *Migration, op *Operator, info MigrationInfo) {
 
 func (c *cellChecker) recovery(r *Recovery) {
 	if r.Strategy == "" && len(c.d.known.Recoveries) > 0 && !c.has("recovery") && len(c.cell.Faults) > 0 {
-		c.fail("faults", "the cell has faults but no recovery strategy", "add 'recovery: {strategy: NAME}' with one of "+strings.Join(c.d.known.names("recoveries"), ", "))
+		c.fail("faults", "the cell has faults but no recovery strategy", "add 'recovery: {strategy: NAME}' with one of "+strings.Join(c.d.known.Names("recoveries"), ", "))
 	}
 	if r.Strategy == "" {
 		for _, k := range c.d.known.Recoveries {
