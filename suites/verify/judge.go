@@ -38,7 +38,7 @@ func weaker(a, b recovery.Promise) recovery.Promise {
 }
 
 // Judge says how answers break a promise, or nothing when they keep it. A repeated answer is no broken promise of
-// rollback, and a lost one none of gap; a wrong or reordered one always is. failed says whether anything failed: without
+// rollback, and a lost one none of gap when it was due in the outage; a wrong or reordered one always is. failed says whether anything failed: without
 // a failure every strategy has to be precise.
 func Judge(p recovery.Promise, failed bool, a Answers) (broken string) {
 	if !failed {
@@ -51,6 +51,7 @@ func Judge(p recovery.Promise, failed bool, a Answers) (broken string) {
 		bad  bool
 	}{
 		{a.Lost, "lost", p != recovery.Gap},
+		{a.Unconfined, "lost outside the outage", p == recovery.Gap},
 		{a.Duplicated, "duplicated", p == recovery.Precise},
 		{a.Wrong, "wrong", true},
 		{a.Reordered, "reordered", true},

@@ -32,6 +32,8 @@ type Oracle struct {
 	atHandOver                   uint64
 	handedOver                   func(key uint64) bool
 	odd                          map[uint64]*history
+	losses                       []func(key uint64) bool // of state, see StateLost
+	lives                        map[uint64]*lives
 	stamps                       []stamp
 	repeats                      []int
 	touched                      uint64
@@ -192,6 +194,9 @@ func (o *Oracle) unusual(s *slot, v uint64, stamp uint32) (fresh bool) {
 		o.wrong++
 		return false
 	}
+	if len(o.losses) > 0 && o.reborn(s, v) {
+		return o.unusual(s, v, stamp)
+	}
 	h := o.odd[s.key]
 	if h == nil {
 		h = &history{}
@@ -259,6 +264,9 @@ func (o *Oracle) Has(key, v uint64) bool {
 	if s == nil {
 		return false
 	}
+	if l := o.lives[key]; l != nil { // which ones are missing cannot be told: it is those after the first loss
+		return v <= l.first || v > l.first+l.missing
+	}
 	if v < uint64(s.next) {
 		return true
 	}
@@ -276,6 +284,8 @@ type Answers struct {
 	Expected, Answered, Lost, Duplicated, Wrong, Reordered uint64
 	// AtHandOver counts answers that came out of order while their key was handed over between two tasks.
 	AtHandOver uint64
+	// Unconfined counts lost answers of records that were not due in an outage; see Oracle.Unconfined.
+	Unconfined uint64
 	// OrderKnown says whether Reordered could be counted.
 	OrderKnown bool
 }
@@ -283,7 +293,7 @@ type Answers struct {
 // Plus returns the sums of both.
 func (a Answers) Plus(b Answers) Answers {
 	return Answers{a.Expected + b.Expected, a.Answered + b.Answered, a.Lost + b.Lost, a.Duplicated + b.Duplicated,
-		a.Wrong + b.Wrong, a.Reordered + b.Reordered, a.AtHandOver + b.AtHandOver, a.OrderKnown && b.OrderKnown}
+		a.Wrong + b.Wrong, a.Reordered + b.Reordered, a.AtHandOver + b.AtHandOver, a.Unconfined + b.Unconfined, a.OrderKnown && b.OrderKnown}
 }
 
 // Answers compares what came with the golden counts, each of which is due times times (a job with several ways from
@@ -296,6 +306,12 @@ func (o *Oracle) Answers(golden *workloads.Tally, times uint64) Answers {
 		s := o.lookup(key)
 		if s == nil {
 			a.Lost += n
+			continue
+		}
+		if l := o.lives[key]; l != nil {
+			have := o.came(key)
+			l.missing = n - min(have, n)
+			a.Answered, a.Wrong, a.Lost = a.Answered+min(have, n), a.Wrong+have-min(have, n), a.Lost+l.missing
 			continue
 		}
 		row := uint64(s.next) - 1
