@@ -312,7 +312,6 @@ func (h *Heap) installWords(group uint32, entries []byte) {
 // prebuild gives an empty group the tables that inserting the entries of a chunk one
 // by one would leave it with, so that installing it neither grows nor splits them.
 func (h *Heap) prebuild(group uint32, v chunkView) {
-	g := &h.groups[group]
 	if v.count < minTableEntries {
 		return
 	}
@@ -326,6 +325,12 @@ func (h *Heap) prebuild(group uint32, v chunkView) {
 	for e := v.entries; len(e) >= size; e = e[size:] {
 		counts[hashKey(binary.LittleEndian.Uint64(e))>>(64-depth)]++
 	}
+	h.shape(group, depth, counts)
+}
+
+// shape gives an empty group tables for counts[i] entries whose hash begins with the bits i, of which there are depth.
+func (h *Heap) shape(group uint32, depth uint, counts []int) {
+	g := &h.groups[group]
 	g.shift = 64 - depth
 	g.dir, g.stamp = make([]*table, len(counts)), h.epoch
 	deepest := h.plant(g.dir, counts, 0)
