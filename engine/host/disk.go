@@ -68,6 +68,11 @@ func (d *disk) load(r task.LoadRequest, done func(error)) {
 	go func() {
 		d.loads <- struct{}{}
 		defer func() { <-d.loads }()
+		if r.Preload > 0 {
+			r.Fill()
+			done(nil)
+			return
+		}
 		s, err := d.store(&watchedFS{d: d, stop: new(atomic.Bool)})
 		if err == nil {
 			err = durable.LoadState(s, &r)

@@ -72,7 +72,7 @@ func Kinds() []Kind {
 		{Name: "forward", Doc: "passes records on (a stateless map)", New: newForward},
 		{Name: "filter", Doc: "passes on the records whose key hashes below a share, or for which an expression holds", Resizes: true, New: newFilter, check: checkFilter},
 		parsed(Kind{Name: "map", Doc: "gives each record for which an expression holds a new key, value and payload"}, parseMapping),
-		{Name: "count", KindInfo: core.KindInfo{Keyed: true}, Doc: "counts the records of each key; emits the count so far", New: newCount},
+		{Name: "count", KindInfo: core.KindInfo{Keyed: true}, Doc: "counts the records of each key; emits the count so far", New: newCount, check: checkPreload},
 		{Name: "sized-count", KindInfo: core.KindInfo{Keyed: true}, Blob: true, Doc: "counts as count does; the state of each key has the size that its first record's value says (core.Profile)", New: newSizedCount},
 		{Name: "sum", KindInfo: core.KindInfo{Keyed: true}, Doc: "sums the values of each key; emits the sum so far", New: newSum},
 		parsed(Kind{Name: "every", KindInfo: core.KindInfo{Keyed: true}, Doc: "counts the records of each key; emits the count at each n-th"}, parseEvery),

@@ -303,7 +303,12 @@ func (w *World) snapshot(k *worker, s task.SnapshotRequest) {
 func (w *World) load(k *worker, l task.LoadRequest) {
 	w.after(diskNS+w.rng.Int64N(diskNS), func() {
 		w.on(k, func() {
-			err := durable.LoadState(w.store, &l)
+			var err error
+			if l.Preload > 0 {
+				l.Fill()
+			} else {
+				err = durable.LoadState(w.store, &l)
+			}
 			w.we.Reset()
 			k.w.Loaded(l.Task, l.Epoch, err, &w.we)
 			w.perform(k)

@@ -31,7 +31,12 @@ type LoadRequest struct {
 	From       []int
 	Want       []bool
 	Into       state.Keyed
+	// Preload is set when there is no checkpoint: keys 0 to Preload−1 are there from the start; see Fill.
+	Preload uint64
 }
+
+// Fill carries out a request with Preload.
+func (r *LoadRequest) Fill() { r.Into.(*state.Heap).Fill(r.Preload, r.Want) }
 
 // Effects is what a step asks of the world, in order. The caller owns it and reuses it.
 type Effects struct {

@@ -146,6 +146,10 @@ func (w *Worker) deploy(m *core.Msg) error {
 			loading++
 			w.e.Loads = append(w.e.Loads, LoadRequest{Task: d.Task, Epoch: d.Epoch, Checkpoint: d.Restore,
 				From: d.RestoreFrom, Want: t.moves.owns, Into: t.keyed})
+		} else if n := operator.Preload(t.spec); n > 0 {
+			t.loading = true
+			loading++
+			w.e.Loads = append(w.e.Loads, LoadRequest{Task: d.Task, Epoch: d.Epoch, Want: t.moves.owns, Into: t.keyed, Preload: n})
 		}
 	}
 	if loading == 0 {
