@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -175,6 +176,8 @@ func Run(c Config) Result {
 	}
 	res.Violation = oracle.judge(res.Promise)
 	switch {
+	case errors.As(err, &errInvariant{}):
+		res.Violation = "safety: " + err.Error()
 	case err != nil:
 		res.Violation = "liveness: " + err.Error()
 	case !w.edge.Ended():
@@ -200,6 +203,7 @@ func newTrial(seed uint64, p plan) (*World, *oracle) {
 	if w.coord, err = coord.New(p.job, w.edge, spares, clock); err != nil {
 		panic(err)
 	}
+	w.watch = newWatcher(w).check
 	w.harness(w.coord.Begin)
 	w.emitLoop()
 	w.tickLoop()

@@ -93,6 +93,7 @@ type World struct {
 
 	Traces []coord.Trace
 	fatal  error
+	watch  func() error // after each event; nil: none
 }
 
 func newWorld(seed uint64) *World {
@@ -133,6 +134,11 @@ func (w *World) run(deadlineNS int64, done func() bool) error {
 		e.do()
 		if w.fatal != nil {
 			return w.fatal
+		}
+		if w.watch != nil {
+			if err := w.watch(); err != nil {
+				return err
+			}
 		}
 		if done() {
 			return nil

@@ -1,0 +1,190 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/task"
+)
+
+// errInvariant is a broken invariant: a bug whatever the job promises.
+type errInvariant struct{ what string }
+
+func (e errInvariant) Error() string { return "invariant: " + e.what }
+
+// watcher checks after every event what must hold at any time:
+//
+//   - a key group has at most one owner in a deployment, counting of each task the newest primary that is not replaying;
+//
+// and, while the job runs and no migration is under way:
+//
+//   - each key group is owned by the task that the coordinator's route table names, and nobody else holds state of it;
+//   - every task that sends by key has the coordinator's table;
+//   - no task has anything left of a migration.
+type watcher struct {
+	w     *World
+	views []seenTask // of the tasks that have key groups, or send by key
+	view  task.View
+}
+
+// seenTask is a task on a live worker.
+type seenTask struct {
+	node   int
+	deploy uint32
+	task.View
+}
+
+func newWatcher(w *World) *watcher { return &watcher{w: w} }
+
+// look gathers what the tasks on live workers know.
+func (x *watcher) look() {
+	n := 0
+	for _, k := range x.w.workers {
+		if k == nil || !k.alive || k.w.Epoch() == 0 {
+			continue
+		}
+		k.w.Views(&x.view, func(v *task.View) {
+			if v.Role != core.RolePrimary || v.Owns == nil && len(v.Tables) == 0 {
+				return
+			}
+			if n == len(x.views) {
+				x.views = append(x.views, seenTask{})
+			}
+			s := &x.views[n]
+			reads, tables := append(s.Reads[:0], v.Reads...), append(s.Tables[:0], v.Tables...)
+			s.node, s.deploy, s.View = k.node, k.w.Epoch(), *v
+			s.Reads, s.Tables = reads, tables
+			n++
+		})
+	}
+	x.views = x.views[:n]
+}
+
+func (x *watcher) check() error {
+	x.look()
+	for i := range x.views {
+		for j := range x.views[:i] {
+			if err := x.pair(&x.views[i], &x.views[j]); err != nil {
+				return err
+			}
+		}
+	}
+	if x.w.coord.Running() && !x.w.coord.Migrating() && x.there() {
+		return x.atRest()
+	}
+	return nil
+}
+
+// pair says whether two tasks own the same key group.
+func (x *watcher) pair(a, b *seenTask) error {
+	if a.deploy != b.deploy || a.Task == b.Task || a.Owns == nil || b.Owns == nil || x.operator(a) != x.operator(b) || !x.counts(a) || !x.counts(b) {
+		return nil
+	}
+	for g, owns := range a.Owns {
+		if owns && b.Owns[g] {
+			return errInvariant{fmt.Sprintf("key group %d has two owners in deployment %d, %s and %s", g, a.deploy, x.name(a), x.name(b))}
+		}
+	}
+	return nil
+}
+
+// counts says whether a task is its newest primary and has caught up with the ones before.
+func (x *watcher) counts(s *seenTask) bool {
+	if s.Replaying {
+		return false
+	}
+	for i := range x.views {
+		if o := &x.views[i]; o.Task == s.Task && o.deploy == s.deploy && o.View.Epoch > s.View.Epoch {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *watcher) operator(s *seenTask) int { return x.w.coord.Graph().Tasks[s.Task].Operator }
+
+func (x *watcher) name(s *seenTask) string {
+	return fmt.Sprintf("%s (node %d)", x.w.coord.Graph().TaskName(s.Task), s.node)
+}
+
+// placed returns the task that the coordinator means, nil when it is not there or behind.
+func (x *watcher) placed(id int) *seenTask {
+	p := x.w.coord.Places()[id]
+	for i := range x.views {
+		if s := &x.views[i]; s.Task == id && s.node == p.Node && s.View.Epoch == p.Epoch && !s.Replaying {
+			return s
+		}
+	}
+	return nil
+}
+
+// there says whether all tasks are where the coordinator thinks that they are.
+func (x *watcher) there() bool {
+	g := x.w.coord.Graph()
+	for id := range g.Tasks {
+		if x.keyed(id) && x.placed(id) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// keyed says whether a task has key groups, or sends to one that has.
+func (x *watcher) keyed(id int) bool {
+	g := x.w.coord.Graph()
+	op := g.Tasks[id].Operator
+	if x.w.coord.Routes(op) != nil {
+		return true
+	}
+	for i := range g.Job.Operators {
+		for _, in := range g.Job.Operators[i].Inputs {
+			if x.w.coord.Routes(i) != nil && in == g.Job.Operators[op].Name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (x *watcher) atRest() error {
+	for id, info := range x.w.coord.Graph().Tasks {
+		if !x.keyed(id) {
+			continue
+		}
+		s := x.placed(id)
+		for i, op := range s.Reads {
+			want := x.w.coord.Routes(op)
+			if want != nil && !sameTable(s.Tables[i], want) {
+				return errInvariant{fmt.Sprintf("%s routes by another table than the coordinator's: version %d %v, want %d %v",
+					x.name(s), s.Tables[i].Version, s.Tables[i].Task, want.Version, want.Task)}
+			}
+		}
+		if s.Owns == nil {
+			continue
+		}
+		if s.Holding+s.Following+s.Rounds+s.Sending+s.Copies+s.Mirroring > 0 {
+			return errInvariant{fmt.Sprintf("%s is left in a migration that is over: holding %d, following %d, rounds %d, sending %d, copies %d, mirroring %d",
+				x.name(s), s.Holding, s.Following, s.Rounds, s.Sending, s.Copies, s.Mirroring)}
+		}
+		for g, owner := range x.w.coord.Routes(info.Operator).Task {
+			mine := int(owner) == info.Index
+			if s.Owns[g] != mine {
+				return errInvariant{fmt.Sprintf("key group %d belongs to task %d, and %s owns it: %v", g, owner, x.name(s), s.Owns[g])}
+			}
+			if !mine && s.Bytes(uint32(g)) > 0 {
+				return errInvariant{fmt.Sprintf("key group %d belongs to task %d, and %s has state of it", g, owner, x.name(s))}
+			}
+		}
+	}
+	return nil
+}
+
+// sameTable says whether two route tables and their versions are the same.
+func sameTable(a, b *core.Routes) bool {
+	for g := range a.Task {
+		if a.Task[g] != b.Task[g] {
+			return false
+		}
+	}
+	return a.Version == b.Version
+}
