@@ -267,7 +267,7 @@ func TestStandardInputAndValidate(t *testing.T) {
 // go test ./cmd/bench -run TestGolden -update
 func TestGolden(t *testing.T) {
 	for _, args := range []string{"list", "list --json", "list faults", "plan quickstart", "plan smoke --json", "plan quickstart --only a --repeat 1",
-		"help", "help run", "help exit-codes", "help capacity", "help sim", "help trace", "help plan", "help report", "help validate", "help list", "__complete run --progress=", "__complete run q"} {
+		"help", "help run", "help exit-codes", "help capacity", "help sim", "help trace", "help model rounds", "help model plan", "help plan", "help report", "help validate", "help list", "__complete run --progress=", "__complete run q"} {
 		t.Run(args, func(t *testing.T) {
 			got := bench(t, app{known: known}, nil, "", strings.Fields(args)...)
 			if got.code != 0 || strings.HasPrefix(args, "__") == (got.err == "") {

@@ -57,7 +57,7 @@ func newRoot(a app, w world) *cobra.Command {
 		return &usageError{err: flagProblem(cmd, err), help: cmd.CommandPath()}
 	})
 	root.AddCommand(c.runCommand(), c.listCommand(), c.validateCommand(), c.planCommand(), c.reportCommand(),
-		c.capacityCommand(), c.simCommand(), c.traceCommand(), c.versionCommand(),
+		c.capacityCommand(), c.simCommand(), c.modelCommand(), c.traceCommand(), c.versionCommand(),
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitHelp, Args: exactly(0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }})
 	// Cobra's own help command answers an unknown topic with exit code 0.
