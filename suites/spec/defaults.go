@@ -33,7 +33,7 @@ func (q *Query) setDefaults() {
 	q.Window, q.Slide, q.Gap, q.Bound = 10*time.Second, 5*time.Second, 10*time.Second, 3*time.Second
 }
 
-func (s *State) setDefaults() { s.Backend = "heap" }
+func (s *State) setDefaults() { s.Backend, s.Cache = "heap", 64<<20 }
 
 func (s *Service) setDefaults() { s.Mode, s.Distribution, s.Sigma = "none", "constant", 0.5 }
 
@@ -56,7 +56,14 @@ func (d *Detection) setDefaults() {
 
 func (m *Migration) setDefaults() {
 	m.Groups, m.Share, m.Theta = "hottest", 0.5, 0.2
-	m.Rounds = Rounds{Auto: true}
+	m.Rounds, m.Trigger, m.Wait = Rounds{Auto: true}, "time", "moving"
+	m.Detect.setDefaults()
+}
+
+// The times are those of engine/migration/detect; the caller's tests compare them.
+func (d *Detect) setDefaults() {
+	d.Theta, d.Signal = 0.2, "records"
+	d.Hold, d.Window, d.Smoothing = 500*time.Millisecond, 100*time.Millisecond, 500*time.Millisecond
 }
 
 func (r *Recovery) setDefaults() {

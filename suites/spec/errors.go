@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 )
@@ -19,7 +20,12 @@ type Error struct {
 	Fix       string // what would be right
 }
 
-// Error gives "file:line:col: field: problem; what would be right".
+var passwordRE = regexp.MustCompile(`(://[^\s/:@'"]*):[^\s'"]*@`)
+
+// Redact replaces the passwords of all URLs in a text, as redis://user:password@host.
+func Redact(text string) string { return passwordRE.ReplaceAllString(text, "$1:xxxxx@") }
+
+// Error gives "file:line:col: field: problem; what would be right". It tells no password.
 func (e Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -34,7 +40,7 @@ func (e Error) Error() string {
 	if e.Fix != "" {
 		b.WriteString("; " + e.Fix)
 	}
-	return b.String()
+	return Redact(b.String())
 }
 
 // Is makes errors.Is(err, ErrInvalid) true.

@@ -12,6 +12,7 @@ type Known struct {
 	Arrivals   []string // values of workload.arrivals
 	Presets    []string // values of workload.preset
 	Backends   []string // values of state.backend
+	Stored     []string // keyed kinds whose state may be in an external store
 	Faults     []FaultInfo
 	Triggers   []string // event names of faults[].on
 	Queries    []QueryInfo
@@ -22,6 +23,10 @@ type Known struct {
 	// ValidateWorkload, if set, checks a workload that passed the checks here.
 	// Problem.Field is relative to the workload, for example "exponent".
 	ValidateWorkload func(Workload) []Problem
+
+	// CheckStore, if set, says what is wrong with the URL of an external store, without connecting. Its errors do not
+	// tell the password.
+	CheckStore func(url string) error
 
 	// ValidateQuery, if set, checks whether a query and a workload go together.
 	// Problem.Field is relative to the cell, for example "workload.kind".

@@ -84,7 +84,11 @@ type Operator struct {
 type State struct {
 	Backend     string `yaml:"backend" known:"backends" doc:"Where state lives."`
 	BytesPerKey Bytes  `yaml:"bytesPerKey" doc:"State of one key, such as 16KiB; 0B means only what the operator itself keeps."`
-	URL         string `yaml:"url" doc:"Address of an external state store."`
+	URL         string `yaml:"url" doc:"Address of the external store of the remote backend, as redis://user:password@host:6379/0; without it, the trial starts the embedded one. A password in it is in no file that a run writes."`
+	Cache       Bytes  `yaml:"cache" doc:"Most that one task keeps of a remote state, keys and values; 0B means nothing beyond the records under way."`
+
+	// Where is the place of url, or else of backend, when the backend is remote.
+	Where Place `yaml:"-"`
 }
 
 // Service is the artificial service time of a record.
@@ -130,7 +134,7 @@ type Migration struct {
 	Strategy  string         `yaml:"strategy" need:"yes" known:"migrations" doc:"How state moves."`
 	Planner   string         `yaml:"planner" known:"planners" doc:"Who decides what moves where, when groups is 'plan'."`
 	Operator  string         `yaml:"operator" doc:"The keyed operator that is adjusted; may be left out when the job has only one."`
-	Rounds    Rounds         `yaml:"rounds" doc:"Rounds the move is split into, or auto (from the cost model)."`
+	Rounds    Rounds         `yaml:"rounds" doc:"Rounds the move is split into, all (one for each moving key group), or auto (from the cost model)."`
 	Groups    string         `yaml:"groups" enum:"plan|hottest|coldest|random" doc:"Which groups move: the planner's choice, or by load."`
 	Share     float64        `yaml:"share" min:"0" max:"1" doc:"Share of the source task's key groups that move, when groups is not 'plan'."`
 	Count     int            `yaml:"count" min:"0" max:"32768" doc:"Number of key groups that move, instead of a share; 0 means use share."`
@@ -140,6 +144,19 @@ type Migration struct {
 	At        *time.Duration `yaml:"at" doc:"When, from the end of the warm-up; without it, at the end of the steady phase."`
 	Bandwidth Bytes          `yaml:"bandwidth" doc:"Limit on moved bytes a second, as a size such as 100MiB; 0B means none."`
 	Back      *time.Duration `yaml:"back" doc:"Move everything back this long after the move began."`
+	Trigger   string         `yaml:"trigger" enum:"time|detect" doc:"What begins the move: its time, or the detector of skew."`
+	Detect    Detect         `yaml:"detect" doc:"The detector of skew, when the trigger is detect."`
+	Peak      time.Duration  `yaml:"peak" doc:"With rounds auto: the longest that a record may wait; the fewest rounds that keep it are taken. 0s means none."`
+	Wait      string         `yaml:"wait" enum:"moving|all" doc:"With rounds auto and no peak: whose waiting the cost model weighs, that of the records of moving key groups or that of all."`
+}
+
+// Detect sets the detector of skew.
+type Detect struct {
+	Theta     float64       `yaml:"theta" min:"0" max:"10" doc:"Imbalance of the most loaded task, (load - mean) / mean, above which it counts as skewed."`
+	Signal    string        `yaml:"signal" enum:"records|cpu|state" doc:"What counts as load: records, processor time, or bytes of state."`
+	Hold      time.Duration `yaml:"hold" doc:"How long the imbalance has to last before it counts."`
+	Window    time.Duration `yaml:"window" doc:"Time between two looks at the meters."`
+	Smoothing time.Duration `yaml:"smoothing" doc:"Half-life of the meters: a count of that age weighs half."`
 }
 
 // Recovery gives the fault-tolerance strategies of a cell.

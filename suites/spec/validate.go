@@ -39,7 +39,9 @@ func validate(s *Suite, d *decoder) {
 		}
 		names[c.Name] = i
 		(&checker{d: d, cfg: &c.Config, at: at + "."}).config()
-		(&cellChecker{checker: checker{d: d, cfg: &c.Config, at: at + "."}, cell: c}).check()
+		cc := &cellChecker{checker: checker{d: d, cfg: &c.Config, at: at + "."}, cell: c}
+		cc.check()
+		cc.stores(s.Runtime)
 	}
 	for i, o := range s.Objectives {
 		if o.left == nil {
@@ -155,9 +157,7 @@ func (c *checker) operator(op *Operator, at string) {
 	if role != "" && role != RoleSink && c.has(at+".sink") {
 		c.fail(at+".sink", fmt.Sprintf("an operator of kind %s is no sink", op.Kind), "remove it, or give it to the sink")
 	}
-	if op.State.Backend == "remote" && op.State.URL == "" {
-		c.fail(at+".state", "the remote backend needs the store's address", "add 'url: redis://host:6379' or 'url: embedded'")
-	}
+	c.state(op, at)
 	if role == RoleSink && op.Sink == "transactional" && !c.checkpoints() {
 		place := at + ".sink"
 		c.fail(place, "a transactional sink releases output only when a checkpoint is complete, and there are none",

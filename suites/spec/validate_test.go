@@ -56,7 +56,6 @@ func TestStrategiesThatDoNotFit(t *testing.T) {
 		{"plan without planner", []string{"cells.move.migration.groups=plan"}, []string{"no planner is named", "greedy, mixed"}},
 		{"planner without plan", []string{"cells.move.migration={strategy: stop-restart, planner: greedy, groups: hottest}"}, []string{"has no effect"}},
 		{"external state in the heap", []string{"cells.move.migration.strategy=externalise"}, []string{"state outside the workers", "remote"}},
-		{"remote without address", []string{"job.operators.count.state.backend=remote"}, []string{"needs the store's address"}},
 		{"override of nobody", []string{"cells.die.recovery={strategy: active, overrides: [{operator: cuont, strategy: none}]}"}, []string{"did you mean count?"}},
 		{"override of no task", []string{"cells.die.recovery={strategy: active, overrides: [{operator: count, task: 2, strategy: none}]}"}, []string{"has no task 2", "0 to 1"}},
 		{"override twice", []string{"cells.die.recovery={strategy: active, overrides: [{operator: count, strategy: none}, {operator: count, strategy: active}]}"}, []string{"second override for count"}},
