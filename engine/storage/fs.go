@@ -15,6 +15,8 @@ type FS interface {
 	Create(path string) (File, error)
 	// Open opens a file for reading.
 	Open(path string) (io.ReadCloser, error)
+	// Stat tells a file's stamp.
+	Stat(path string) (Stamp, error)
 	// ReadDir returns the names in a directory, sorted.
 	ReadDir(path string) ([]string, error)
 	// Rename moves a file within a directory, replacing a file of that name, at
@@ -24,6 +26,13 @@ type FS interface {
 	Remove(path string) error
 	// SyncDir makes creations, renames and removals in a directory durable.
 	SyncDir(path string) error
+}
+
+// Stamp is what tells that a file is as it was, short of reading it: its size, and when it was last written to, in
+// nanoseconds of the file system's own clock.
+type Stamp struct {
+	Bytes      int64 `json:"bytes"`
+	ModifiedNS int64 `json:"modified_ns"`
 }
 
 // File is a file being written. Sync makes its content durable.
@@ -44,6 +53,15 @@ func (OS) Create(path string) (File, error) { return os.Create(path) }
 
 // Open implements FS.
 func (OS) Open(path string) (io.ReadCloser, error) { return os.Open(path) }
+
+// Stat implements FS.
+func (OS) Stat(path string) (Stamp, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Stamp{}, err
+	}
+	return Stamp{info.Size(), info.ModTime().UnixNano()}, nil
+}
 
 // Rename implements FS.
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }

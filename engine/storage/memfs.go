@@ -22,6 +22,7 @@ const (
 	OpWrite   Op = "write"
 	OpSync    Op = "sync"
 	OpOpen    Op = "open"
+	OpStat    Op = "stat"
 	OpReadDir Op = "readdir"
 	OpRename  Op = "rename"
 	OpRemove  Op = "remove"
@@ -45,14 +46,16 @@ type MemFS struct {
 	space      int64 // bytes left; negative is unlimited
 	faults     []DiskFault
 	generation int // of crashes: files opened before the last one are dead
+	changes    int64
 }
 
 // node is a file or a directory.
 type node struct {
 	dir bool
 
-	data   []byte
-	synced int // bytes of data that survive a crash
+	data     []byte
+	synced   int   // bytes of data that survive a crash
+	modified int64 // in changes of the file system's files
 
 	entries map[string]*node
 	durable map[string]*node // what survives a crash for sure
@@ -91,9 +94,15 @@ func (m *MemFS) Damage(name string, change func([]byte) []byte) bool {
 	if n == nil || n.dir {
 		return false
 	}
+	m.touch(n)
 	n.data = change(slices.Clone(n.data))
 	n.synced = len(n.data)
 	return true
+}
+
+func (m *MemFS) touch(n *node) {
+	m.changes++
+	n.modified = m.changes
 }
 
 // Crash loses power. Of each directory's changes since its last SyncDir a random
@@ -217,6 +226,7 @@ func (m *MemFS) Create(name string) (File, error) {
 		return nil, &fs.PathError{Op: string(OpCreate), Path: name, Err: syscall.EISDIR}
 	}
 	n := &node{}
+	m.touch(n)
 	dir.change(entryChange{name: base, node: n})
 	return &memFile{m: m, n: n, name: name, generation: m.generation}, nil
 }
@@ -234,6 +244,18 @@ func (m *MemFS) Open(name string) (io.ReadCloser, error) {
 		return nil, &fs.PathError{Op: string(OpOpen), Path: name, Err: syscall.EISDIR}
 	}
 	return io.NopCloser(bytes.NewReader(n.data)), nil
+}
+
+// Stat implements FS. The clock is the number of changes to files so far.
+func (m *MemFS) Stat(name string) (Stamp, error) {
+	if err := m.fault(OpStat, name); err != nil {
+		return Stamp{}, err
+	}
+	n := m.find(name)
+	if n == nil {
+		return Stamp{}, &fs.PathError{Op: string(OpStat), Path: name, Err: syscall.ENOENT}
+	}
+	return Stamp{int64(len(n.data)), n.modified}, nil
 }
 
 // ReadDir implements FS.
@@ -329,6 +351,7 @@ func (f *memFile) Write(b []byte) (int, error) {
 		fit = int(min(int64(fit), f.m.space))
 		f.m.space -= int64(fit)
 	}
+	f.m.touch(f.n)
 	f.n.data = append(f.n.data, b[:fit]...)
 	if fit < len(b) {
 		return fit, &fs.PathError{Op: string(OpWrite), Path: f.name, Err: syscall.ENOSPC}

@@ -150,7 +150,7 @@ func (s *Store) Remove(number uint64) error {
 		if name == manifestName {
 			continue
 		}
-		if base := strings.TrimSuffix(name, tempSuffix); base != manifestName && !isTaskName(base) {
+		if !isCheckpointFile(name) {
 			return fail(fmt.Errorf("%s: %w", path.Join(dir, name), ErrForeign))
 		}
 		if err := s.fs.Remove(path.Join(dir, name)); err != nil {

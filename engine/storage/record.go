@@ -22,7 +22,7 @@ import (
 // anything else so that another version is told from damage.
 const (
 	magic             = "WEIRCKPT"
-	formatVersion     = 1
+	formatVersion     = 2
 	preambleBytes     = len(magic) + 4
 	recordHeaderBytes = 16
 	maxChunkBytes     = 1 << 30

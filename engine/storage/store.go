@@ -82,6 +82,8 @@ type Store struct {
 	job  string
 	dir  string // of the job
 	sync bool
+	// whole says that files appear whole under their own names, see Objects.
+	whole bool
 }
 
 // Options are the settings of a Store.
@@ -103,7 +105,15 @@ func New(fsys FS, dir, job string, opts Options) (*Store, error) {
 	if job == "" || len(job) > maxJobBytes || job[0] == '.' || strings.ContainsFunc(job, bad) {
 		return nil, fmt.Errorf("job name %q: want 1 to 64 letters, digits, dots, dashes or underscores, no leading dot", job)
 	}
-	return &Store{fs: fsys, job: job, dir: path.Join(dir, jobPrefix+job), sync: !opts.NoSync}, nil
+	return &Store{fs: fsys, job: job, dir: path.Join(dir, jobPrefix+job), sync: !opts.NoSync, whole: isObjects(fsys)}, nil
+}
+
+// tempName returns the name under which a file is written before it gets its own.
+func (s *Store) tempName(final string) string {
+	if s.whole {
+		return final
+	}
+	return final + tempSuffix
 }
 
 func taskName(task uint32) string { return fmt.Sprintf("task-%d.state", task) }
@@ -155,17 +165,17 @@ func (s *Store) Commit(ck Checkpoint) error {
 	if err := s.syncParents(); err != nil {
 		return fail(err)
 	}
-	temp := path.Join(dir, manifestName+tempSuffix)
+	final := path.Join(dir, manifestName)
+	temp := s.tempName(final)
 	file, err := s.fs.Create(temp)
 	if err != nil {
 		return fail(err)
 	}
 	if _, err := file.Write(encodeManifest(ck)); err != nil {
-		_ = file.Close() // the write's error is the one to report
-		_ = s.fs.Remove(temp)
+		s.abandon(file, temp) // the write's error is the one to report
 		return fail(err)
 	}
-	if err := s.publish(file, temp, path.Join(dir, manifestName)); err != nil {
+	if err := s.publish(file, temp, final); err != nil {
 		return fail(err)
 	}
 	return nil

@@ -4,14 +4,30 @@ import (
 	"bufio"
 	"fmt"
 	"path"
+	"slices"
 )
 
 // FileInfo is what the MANIFEST says of a state file.
 type FileInfo struct {
-	Task   uint32 `json:"task"`
-	Name   string `json:"name"`
-	Bytes  int64  `json:"bytes"`
+	Task uint32 `json:"task"`
+	Name string `json:"name"`
+	Stamp
 	CRC32C uint32 `json:"crc32c"`
+	// Links are the files of earlier checkpoints that this one continues, of the same task, the base first; none: the file
+	// is whole in itself.
+	Links []Link `json:"links,omitempty"`
+}
+
+// Link names a task's file in an earlier checkpoint, and says what it must be.
+type Link struct {
+	Checkpoint uint64 `json:"checkpoint"`
+	Stamp
+	CRC32C uint32 `json:"crc32c"`
+}
+
+// Chain returns the links of a file that continues f, which is of the given checkpoint: those of f, then f itself.
+func (f FileInfo) Chain(checkpoint uint64) []Link {
+	return append(slices.Clone(f.Links), Link{checkpoint, f.Stamp, f.CRC32C})
 }
 
 // Writer streams one task's state file. Nothing of it is visible under its name
@@ -34,7 +50,7 @@ func (s *Store) Create(checkpoint uint64, task uint32) (*Writer, error) {
 		return nil, fmt.Errorf("create checkpoint directory %s: %w", dir, err)
 	}
 	w := &Writer{store: s, dir: dir, id: FileID{Job: s.job, Checkpoint: checkpoint, Task: task}}
-	w.temp = path.Join(dir, taskName(task)+tempSuffix)
+	w.temp = s.tempName(path.Join(dir, taskName(task)))
 	file, err := s.fs.Create(w.temp)
 	if err != nil {
 		return nil, fmt.Errorf("create state file %s: %w", w.temp, err)
@@ -101,10 +117,18 @@ func (w *Writer) Close() (FileInfo, error) {
 	name := taskName(w.id.Task)
 	file := w.file
 	w.file = nil
-	if err := w.store.publish(file, w.temp, path.Join(w.dir, name)); err != nil {
+	final := path.Join(w.dir, name)
+	if err := w.store.publish(file, w.temp, final); err != nil {
 		return FileInfo{}, w.check(err)
 	}
-	return FileInfo{Task: w.id.Task, Name: name, Bytes: w.size, CRC32C: w.crc}, nil
+	stamp, err := w.store.fs.Stat(final)
+	if err == nil && stamp.Bytes != w.size {
+		err = fmt.Errorf("%w: it has %d bytes, %d were written", ErrDamaged, stamp.Bytes, w.size)
+	}
+	if err != nil {
+		return FileInfo{}, w.check(err)
+	}
+	return FileInfo{Task: w.id.Task, Name: name, Stamp: stamp, CRC32C: w.crc}, nil
 }
 
 // Abort gives the file up and removes what was written. It is safe to call it after
@@ -113,27 +137,35 @@ func (w *Writer) Abort() {
 	if w.file == nil {
 		return
 	}
-	// The write's own error is the one to report; a temporary file left behind
-	// is never read, and the next attempt truncates it.
-	_ = w.file.Close()
-	_ = w.store.fs.Remove(w.temp)
+	w.store.abandon(w.file, w.temp)
 	w.file = nil
+}
+
+// abandon gives up a file under its temporary name. The write's own error is the one to report; a temporary file left
+// behind is never read, and the next attempt truncates it.
+func (s *Store) abandon(file File, temp string) {
+	giveUp(file)
+	if !s.whole { // else nothing has appeared, and what is there under the name is of an earlier attempt
+		_ = s.fs.Remove(temp)
+	}
 }
 
 // publish syncs and closes a file written under a temporary name and renames it.
 func (s *Store) publish(file File, temp, final string) error {
-	var err error
 	if s.sync {
-		err = file.Sync()
+		if err := file.Sync(); err != nil {
+			s.abandon(file, temp)
+			return err
+		}
 	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
+	err := file.Close()
+	if err == nil && temp != final {
 		err = s.fs.Rename(temp, final)
 	}
 	if err != nil {
-		_ = s.fs.Remove(temp) // as in Abort
+		if !s.whole {
+			_ = s.fs.Remove(temp) // as in abandon
+		}
 		return err
 	}
 	if s.sync {
