@@ -19,6 +19,8 @@ var (
 	ErrFull = errors.New("the store is full")
 	ErrAuth = errors.New("the store refuses the credentials")
 	ErrType = errors.New("the store holds something else under the same name")
+	// ErrUnfit is a store that would not keep what it is given, or lets only others write.
+	ErrUnfit = errors.New("the store is not fit to keep state")
 )
 
 // remedies are what people can do, by cause.
@@ -34,6 +36,8 @@ func remedy(cause error) string {
 		return "give user and password as redis://user:password@host:port"
 	case ErrType:
 		return "choose another prefix with ?prefix=name, or another database"
+	case ErrUnfit:
+		return "give a primary of its own, no member of a cluster, with maxmemory-policy noeviction"
 	}
 	return ""
 }
@@ -65,6 +69,9 @@ var replies = [...]struct {
 	{"ERR AUTH", ErrAuth},
 	{"WRONGTYPE", ErrType},
 	{"LOADING", ErrDown},
+	{"READONLY", ErrUnfit},
+	{"MOVED", ErrUnfit},
+	{"CLUSTERDOWN", ErrUnfit},
 }
 
 func causeOf(err error) error {

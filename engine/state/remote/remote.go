@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
@@ -74,22 +76,99 @@ func Open(rawURL string) (*Store, error) {
 	// State written twice is the same state, but a try that timed out may still be carried out after a later one.
 	o.MaxRetries = -1
 	o.DialerRetries = 1
+	// Whoever calls is told each error; the client's own lines on standard error would only disturb the display.
+	logging.Disable()
 	return &Store{client: redis.NewClient(o), prefix: url.QueryEscape(prefix), shown: u.Redacted()}, nil
 }
 
 // Close ends all connections. Calls under way fail.
 func (s *Store) Close() error { return s.client.Close() }
 
-// Check says whether the store can be reached, lets the user in and takes a write, and if not, why. It leaves nothing behind.
+// Check says whether the store can be reached, lets the user in, takes a write, gives it back and would keep it, and if
+// not, why. It leaves nothing behind.
 func (s *Store) Check(ctx context.Context, job string) error {
 	if err := s.client.Ping(ctx).Err(); err != nil {
 		return s.explain("connect", err)
+	}
+	if err := s.keeps(ctx); err != nil {
+		return s.explain("ask whether it keeps what it holds", err)
 	}
 	probe := s.prefix + ":" + url.QueryEscape(job) + ":probe"
 	if err := s.client.HSet(ctx, probe, "probe", "1").Err(); err != nil {
 		return s.explain("try a write", err)
 	}
+	value, err := s.client.HGet(ctx, probe, "probe").Result()
+	if err == nil && value != "1" {
+		err = fmt.Errorf("%w: wrote 1 and read %q", ErrUnfit, value)
+	}
+	if err != nil {
+		return s.explain("read what was written", err)
+	}
 	return s.explain("remove the trial", s.client.Del(ctx, probe).Err())
+}
+
+// keeps says why a store would drop state when its memory is full. Policies named volatile- drop only what has an end of
+// its life set, which state has not.
+func (s *Store) keeps(ctx context.Context) error {
+	info, err := s.info(ctx, "memory")
+	if errors.Is(causeOf(err), ErrAuth) {
+		return nil // users without the right to ask are let in all the same
+	}
+	if err != nil {
+		return err
+	}
+	if p := info["maxmemory_policy"]; info["maxmemory"] != "0" && strings.HasPrefix(p, "allkeys") {
+		return fmt.Errorf("%w: with maxmemory-policy %s it drops state when it is full", ErrUnfit, p)
+	}
+	return nil
+}
+
+// Usage is what a store's process has used, as it says itself.
+type Usage struct {
+	CPU time.Duration
+	// RSSBytes is its resident memory now.
+	RSSBytes int64
+}
+
+// ErrNoUsage says that a store does not tell what it uses.
+var ErrNoUsage = errors.New("the store does not tell what it uses")
+
+// Usage asks the store what its process has used, for whoever it worked. An error may match ErrNoUsage.
+func (s *Store) Usage(ctx context.Context) (u Usage, err error) {
+	cpu, err := s.info(ctx, "cpu")
+	if err != nil {
+		return u, s.explain("ask for its use of the processor", err)
+	}
+	memory, err := s.info(ctx, "memory")
+	if err != nil {
+		return u, s.explain("ask for its use of memory", err)
+	}
+	for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
+		seconds, err := strconv.ParseFloat(cpu[field], 64)
+		if err != nil {
+			return u, s.explain("ask for its use of the processor", fmt.Errorf("%w: no %s", ErrNoUsage, field))
+		}
+		u.CPU += time.Duration(seconds * float64(time.Second))
+	}
+	if u.RSSBytes, err = strconv.ParseInt(memory["used_memory_rss"], 10, 64); err != nil {
+		return u, s.explain("ask for its use of memory", fmt.Errorf("%w: no used_memory_rss", ErrNoUsage))
+	}
+	return u, nil
+}
+
+// info returns a section of the store's report about itself, by field.
+func (s *Store) info(ctx context.Context, section string) (map[string]string, error) {
+	text, err := s.client.Info(ctx, section).Result()
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
+			fields[name] = value
+		}
+	}
+	return fields, nil
 }
 
 // space returns the beginning of the names of an operator's hashes, up to the colon before the group.
@@ -171,19 +250,31 @@ func (s *Store) Write(ctx context.Context, sp *Space, groups []uint32, keys []ui
 	return s.explain(fmt.Sprintf("write %d values of %s", len(keys), sp.Operator), err)
 }
 
-// Sweep removes everything that a job has left in the store and says how many hashes that were.
+// Sweep removes everything that a job has left in the store and says how many hashes that were. It looks again until it
+// finds nothing: what a worker sent just before it was killed may still come in.
 func (s *Store) Sweep(ctx context.Context, job string) (removed int, err error) {
 	pattern := s.prefix + ":" + url.QueryEscape(job) + ":*" // escaped names hold no other wildcard
+	for {
+		n, err := s.sweepOnce(ctx, job, pattern)
+		if removed += n; err != nil || n == 0 {
+			return removed, err
+		}
+	}
+}
+
+func (s *Store) sweepOnce(ctx context.Context, job, pattern string) (removed int, err error) {
 	for cursor := uint64(0); ; {
 		keys, next, err := s.client.Scan(ctx, cursor, pattern, sweepKeys).Result()
 		if err != nil {
 			return removed, s.explain("look for what job "+job+" has left", err)
 		}
 		if len(keys) > 0 {
-			if err := s.client.Del(ctx, keys...).Err(); err != nil {
+			// Unlinked rather than deleted: a large hash would hold others up.
+			n, err := s.client.Unlink(ctx, keys...).Result()
+			if err != nil {
 				return removed, s.explain("remove what job "+job+" has left", err)
 			}
-			removed += len(keys)
+			removed += int(n)
 		}
 		if cursor = next; cursor == 0 {
 			return removed, nil

@@ -43,37 +43,40 @@ func embedded(t *testing.T) running {
 	return running{locked.URL(), locked.Addr(), start(server.Options{MaxBytes: 4000}).URL()}
 }
 
-// redisServer starts servers of the installed Redis in directories of their own.
+// startRedis starts a server of the installed Redis in a directory of its own and returns its host and port.
+func startRedis(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--appendonly", "no"}, args...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // this very process
+		_ = cmd.Wait()         // says that it was killed
+	})
+	waitReady(t, out)
+	return addr
+}
+
+// redisServer starts servers of the installed Redis.
 func redisServer(t *testing.T) running {
 	t.Helper()
 	program := need.Redis(t)
-	start := func(args ...string) string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().String()
-		_, port, _ := net.SplitHostPort(addr)
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command(program, append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--appendonly", "no"}, args...)...)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill() // this very process
-			_ = cmd.Wait()         // says that it was killed
-		})
-		waitReady(t, out)
-		return addr
-	}
-	locked := start("--requirepass", password)
-	full := start("--maxmemory", "1mb", "--maxmemory-policy", "noeviction")
+	locked := startRedis(t, program, "--requirepass", password)
+	full := startRedis(t, program, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction")
 	return running{"redis://:open%20sesame@" + locked + "/0", locked, "redis://" + full}
 }
 
@@ -282,5 +285,68 @@ func TestBadURLs(t *testing.T) {
 	s := open(t, "redis://u:p@h:1/2?prefix=a:b&read_timeout=7s")
 	if o := s.client.Options(); s.prefix != "a%3Ab" || o.ReadTimeout != 7*time.Second || o.DB != 2 || o.Username != "u" || o.WriteTimeout != defaultTimeout {
 		t.Errorf("prefix %q, options %+v", s.prefix, o)
+	}
+}
+
+// TestUnfit says that servers which would lose state, or take none, are not let in, and that those which keep it are.
+func TestUnfit(t *testing.T) {
+	program := need.Redis(t)
+	ctx := context.Background()
+	for policy, want := range map[string]error{"allkeys-lru": ErrUnfit, "volatile-lru": nil, "noeviction": nil} {
+		addr := startRedis(t, program, "--maxmemory", "100mb", "--maxmemory-policy", policy)
+		if err := open(t, "redis://"+addr).Check(ctx, "job"); !errors.Is(err, want) || err != nil && !strings.Contains(err.Error(), policy) {
+			t.Errorf("%s: %v, want %v", policy, err, want)
+		}
+	}
+	primary := startRedis(t, program)
+	host, port, _ := net.SplitHostPort(primary)
+	replica := startRedis(t, program, "--replicaof", host+" "+port)
+	if err := open(t, "redis://"+replica).Check(ctx, "job"); !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "READONLY") {
+		t.Errorf("a replica: %v, want %v", err, ErrUnfit)
+	}
+}
+
+// TestUsage asks a real server what it uses, and one that does not tell.
+func TestUsage(t *testing.T) {
+	ctx := context.Background()
+	if _, err := open(t, embedded(t).url).Usage(ctx); !errors.Is(err, ErrNoUsage) {
+		t.Errorf("the embedded server: %v, want %v", err, ErrNoUsage)
+	}
+	s := open(t, "redis://"+startRedis(t, need.Redis(t)))
+	before, err := s.Usage(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sp := &Space{Job: "usage", Operator: "o", Epoch: 1, ValueBytes: 1000}
+	groups, keys := make([]uint32, 10_000), make([]uint64, 10_000)
+	for i := range keys {
+		keys[i] = uint64(i)
+	}
+	if err := s.Write(ctx, sp, groups, keys, make([]byte, 10_000_000)); err != nil {
+		t.Fatal(err)
+	}
+	after, err := s.Usage(ctx)
+	if err != nil || after.CPU <= before.CPU || after.RSSBytes < 1<<20 {
+		t.Errorf("%+v, then %+v (%v)", before, after, err)
+	}
+}
+
+// TestUserWithFewRights lets in a user who may use hashes under the prefix and not ask for reports.
+func TestUserWithFewRights(t *testing.T) {
+	addr := startRedis(t, need.Redis(t))
+	ctx := context.Background()
+	admin := open(t, "redis://"+addr)
+	if err := admin.client.Do(ctx, "ACL", "SETUSER", "weir", "on", ">word", "~weir:*", "+@hash", "+ping", "+del", "+unlink", "+scan", "+select").Err(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, "redis://weir:word@"+addr)
+	if err := s.Check(ctx, "job"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Usage(ctx); !errors.Is(err, ErrAuth) {
+		t.Errorf("usage: %v, want %v", err, ErrAuth)
+	}
+	if err := open(t, "redis://weir:word@"+addr+"?prefix=other").Check(ctx, "job"); !errors.Is(err, ErrAuth) {
+		t.Errorf("another prefix: %v, want %v", err, ErrAuth)
 	}
 }

@@ -221,6 +221,6 @@ func (s *Server) flush(c redcon.Conn, _ [][]byte) {
 }
 
 func (s *Server) info(c redcon.Conn, _ [][]byte) {
-	c.WriteBulkString(fmt.Sprintf("# Memory\r\nused_memory:%d\r\nmaxmemory:%d\r\n# Keyspace\r\ndb0:keys=%d\r\n",
+	c.WriteBulkString(fmt.Sprintf("# Memory\r\nused_memory:%d\r\nmaxmemory:%d\r\nmaxmemory_policy:noeviction\r\n# Keyspace\r\ndb0:keys=%d\r\n",
 		s.bytes, s.options.MaxBytes, len(s.strings)+len(s.hashes)))
 }
