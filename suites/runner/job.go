@@ -43,7 +43,7 @@ func unsupported(c *spec.Cell) []string {
 	say(strings.Contains(c.Checkpoint.Dir, "://"), "checkpoint.dir: a URL is not available; write a folder")
 	say(c.Workload.CatchUp.Policy == "skip" && c.Job.Query != nil, "workload.catchUp: skip is not available with a query; write burst or limit")
 	say(c.Workload.Splits > 0, "workload.splits is not available; leave it out: one split for each source task")
-	out = append(out, profileTrouble(c)...)
+	out = append(append(out, profileTrouble(c)...), preloadTrouble(c)...)
 	if m := c.Migration; m != nil {
 		say(m.Bandwidth > 0, "migration.bandwidth is not available; leave it out")
 	}
@@ -88,6 +88,7 @@ func buildJob(c *spec.Cell, seed uint64) core.Job {
 		for _, w := range op.Placement {
 			o.Place = append(o.Place, w-1)
 		}
+		withPreload(&o, &op)
 		job.Operators = append(job.Operators, o)
 	}
 	withQuery(&job, c.Job.Query)

@@ -153,8 +153,7 @@ func (t *trial) open() error {
 	t.length = c.Timing.Warmup + c.LastEvent() + c.Timing.After
 	t.feed = newFeed(t.w, sourceTasks(&t.job), c.Workload.CatchUp, t.length)
 	t.feed.profile = profileOf(t.w, c)
-	keys := t.w.Keys()
-	t.col = newCollector(t.expect, t.graph, int(min(keys, 1<<22)), c.Timing.Interval, t.length)
+	t.col = newCollector(t.expect, t.graph, int(min(t.w.Keys(), t.feed.scheduled())), c.Timing.Interval, t.length)
 	t.col.query = newQuery(c.Job.Query)
 	t.lag, t.live = stats.NewHistogram(), stats.NewHistogram()
 	t.changed, t.started = make(chan struct{}, 1), make(chan struct{})

@@ -78,10 +78,14 @@ type last struct {
 	answer uint64
 }
 
+// maxKeys is for how many keys room is made at the beginning: 512 MiB. More are possible, but the table grows for them while
+// answers come, which takes as long as a migration.
+const maxKeys = 16 << 20
+
 // New returns an oracle for a sink that gives answers of about the given number of keys.
 func New(kind Kind, keys int) *Oracle {
 	o := &Oracle{kind: kind, odd: map[uint64]*history{}}
-	o.alloc(max(1024, 1<<bits.Len(uint(2*min(max(keys, 1), 1<<22)-1))))
+	o.alloc(max(1024, 1<<bits.Len(uint(2*min(max(keys, 1), maxKeys)-1))))
 	return o
 }
 
