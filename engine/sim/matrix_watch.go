@@ -25,6 +25,8 @@ type watcher struct {
 	w     *World
 	views []seenTask // of the tasks that have key groups, or send by key
 	view  task.View
+	// newest is, by deployment and task, the epoch of the newest primary that there ever was.
+	newest map[[2]int]uint32
 }
 
 // seenTask is a task on a live worker.
@@ -34,7 +36,7 @@ type seenTask struct {
 	task.View
 }
 
-func newWatcher(w *World) *watcher { return &watcher{w: w} }
+func newWatcher(w *World) *watcher { return &watcher{w: w, newest: map[[2]int]uint32{}} }
 
 // look gathers what the tasks on live workers know.
 func (x *watcher) look() {
@@ -55,6 +57,8 @@ func (x *watcher) look() {
 			s.node, s.deploy, s.View = k.node, k.w.Epoch(), *v
 			s.Reads, s.Tables = reads, tables
 			n++
+			at := [2]int{int(s.deploy), s.Task}
+			x.newest[at] = max(x.newest[at], v.Epoch)
 		})
 	}
 	x.views = x.views[:n]
@@ -90,15 +94,7 @@ func (x *watcher) pair(a, b *seenTask) error {
 
 // counts says whether a task is its newest primary and has caught up with the ones before.
 func (x *watcher) counts(s *seenTask) bool {
-	if s.Replaying {
-		return false
-	}
-	for i := range x.views {
-		if o := &x.views[i]; o.Task == s.Task && o.deploy == s.deploy && o.View.Epoch > s.View.Epoch {
-			return false
-		}
-	}
-	return true
+	return !s.Replaying && s.View.Epoch == x.newest[[2]int{int(s.deploy), s.Task}]
 }
 
 func (x *watcher) operator(s *seenTask) int { return x.w.coord.Graph().Tasks[s.Task].Operator }
