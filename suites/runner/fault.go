@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/weir-bench/weir/chaos"
@@ -26,6 +27,16 @@ type injection struct {
 	kind   chaos.Kind
 	target string
 	at     time.Duration // on the trial's axis, just before it was done
+}
+
+// stormy returns the cell with the faults of its storm, if it has one, as the trial's seed draws them.
+func stormy(c *spec.Cell, seed uint64) *spec.Cell {
+	if c.Storm == nil {
+		return c
+	}
+	drawn := *c
+	drawn.Faults = append(slices.Clone(c.Faults), c.Storm.Draw(seed, c.Job.Workers, Known().Faults)...)
+	return &drawn
 }
 
 // openProxy makes the links that faults of the cell may hit. Which process gets which tasks is not known before they

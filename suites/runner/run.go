@@ -112,7 +112,7 @@ func (r *run) trials(ctx context.Context) error {
 }
 
 func (r *run) trial(ctx context.Context, p spec.Trial) error {
-	cell := &r.o.Suite.Cells[p.Cell]
+	cell := stormy(&r.o.Suite.Cells[p.Cell], p.Seed)
 	var rep runlog.Repetition
 	var trouble, err error
 	if r.o.Suite.Runtime == "sim" {

@@ -242,7 +242,7 @@ var scalarTypes = []struct {
 	{reflect.TypeFor[Bytes](), reader(parseBytes), "a size with a unit, such as 16KiB"},
 	{reflect.TypeFor[Count](), reader(parseCount), "a whole number, such as 100000 or 10M"},
 	{reflect.TypeFor[Interval](), reader(parseInterval), "a time with a unit, such as 1s, or auto"},
-	{reflect.TypeFor[Rounds](), reader(parseRounds), "a whole number from 1, or auto"},
+	{reflect.TypeFor[Rounds](), reader(parseRounds), "a whole number from 1, all or auto"},
 	{reflect.TypeFor[Target](), reader(parseTarget), "'worker 2', 'task OPERATOR/0' or 'link 1-2'"},
 	{reflect.TypeFor[Trigger](), reader(parseTrigger), "an event and its number, such as 'barrier-injected 3'"},
 	{reflect.TypeFor[Objective](), reader(parseObjective), "a condition, such as 'active.recovery_ms.median < 50'"},

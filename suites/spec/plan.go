@@ -105,9 +105,17 @@ func (c *Cell) LastEvent() time.Duration {
 			at += *m.Back
 		}
 		last = max(last, at)
+		if m.Trigger == "detect" { // what is to be detected begins with a change of the keys
+			for _, ch := range c.Workload.Changes {
+				last = max(last, ch.At-c.Timing.Warmup)
+			}
+		}
 	}
 	for _, f := range c.Faults {
 		last = max(last, c.EventTime(f.At)+f.For)
+	}
+	if c.Storm != nil {
+		last = max(last, c.Storm.To+c.Storm.For)
 	}
 	return last
 }

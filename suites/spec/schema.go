@@ -108,7 +108,7 @@ func (g *schemaWriter) value(f fieldSpec, partial bool) map[string]any {
 	case reflect.TypeFor[Interval]():
 		return map[string]any{"anyOf": []any{map[string]any{"const": "auto"}, pattern(durationPattern, "1s"), map[string]any{"const": 0}}}
 	case reflect.TypeFor[Rounds]():
-		return map[string]any{"anyOf": []any{map[string]any{"const": "auto"}, map[string]any{"type": "integer", "minimum": 1}}}
+		return map[string]any{"anyOf": []any{map[string]any{"const": "auto"}, map[string]any{"const": "all"}, map[string]any{"type": "integer", "minimum": 1}}}
 	case reflect.TypeFor[Target]():
 		return pattern(targetPattern, "worker 2")
 	case reflect.TypeFor[Trigger]():

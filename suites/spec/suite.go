@@ -48,6 +48,7 @@ type Cell struct {
 	Migration *Migration `yaml:"migration" doc:"The move of key groups in this cell, if any."`
 	Recovery  Recovery   `yaml:"recovery" doc:"The fault-tolerance strategies of this cell."`
 	Faults    []Fault    `yaml:"faults" doc:"What goes wrong, and when."`
+	Storm     *Storm     `yaml:"storm" doc:"Random faults besides, drawn from the trial's seed."`
 
 	// Sweep makes one cell of each combination of values; it is empty in a
 	// parsed suite, whose cells are the expanded ones.

@@ -24,10 +24,10 @@ type Interval struct {
 	D    time.Duration
 }
 
-// Rounds is the number of rounds of a move, or the word auto.
+// Rounds is the number of rounds of a move, or one of the words auto and all.
 type Rounds struct {
-	Auto bool
-	N    int
+	Auto, All bool
+	N         int
 }
 
 // TargetKind says what a fault hits.
@@ -78,8 +78,11 @@ func (i Interval) String() string {
 
 // String gives the form that is written in a suite.
 func (r Rounds) String() string {
-	if r.Auto {
+	switch {
+	case r.Auto:
 		return "auto"
+	case r.All:
+		return "all"
 	}
 	return strconv.Itoa(r.N)
 }
@@ -294,15 +297,18 @@ func parseInterval(s string) (Interval, *valueError) {
 }
 
 func parseRounds(s string) (Rounds, *valueError) {
-	if s == "auto" {
+	switch s {
+	case "auto":
 		return Rounds{Auto: true}, nil
+	case "all":
+		return Rounds{All: true}, nil
 	}
 	n, err := parseInt(s)
 	if err != nil {
-		return Rounds{}, bad("write auto or a whole number from 1", "%q is not a number of rounds", s)
+		return Rounds{}, bad("write auto, all or a whole number from 1", "%q is not a number of rounds", s)
 	}
 	if n < 1 || n > 1<<20 {
-		return Rounds{}, bad("write auto or a whole number from 1 to the number of key groups", "%d rounds cannot be", n)
+		return Rounds{}, bad("write auto, all or a whole number from 1 to the number of key groups", "%d rounds cannot be", n)
 	}
 	return Rounds{N: int(n)}, nil
 }

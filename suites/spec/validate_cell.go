@@ -20,6 +20,9 @@ func (c *cellChecker) check() {
 	for i := range c.cell.Faults {
 		c.fault(&c.cell.Faults[i], fmt.Sprintf("faults[%d]", i))
 	}
+	if c.cell.Storm != nil {
+		c.storm(c.cell.Storm)
+	}
 }
 
 func (c *cellChecker) findOperator(name string) *Operator {
@@ -44,7 +47,14 @@ func (c *cellChecker) operatorNames(roles ...Role) []string {
 
 func (c *cellChecker) migration(m *Migration) {
 	info, found := c.d.known.migration(m.Strategy)
-	if !found || info.None {
+	if !found {
+		return
+	}
+	c.trigger(m)
+	if info.None {
+		if m.Trigger == "detect" {
+			c.watched(m)
+		}
 		return
 	}
 	op := c.migratedOperator(m)
@@ -63,6 +73,7 @@ func (c *cellChecker) migration(m *Migration) {
 	if !info.Rounds && c.has("migration.rounds") {
 		c.fail("migration.rounds", fmt.Sprintf("%s does not split a move into rounds", m.Strategy), "remove it")
 	}
+	c.split(m, info, op)
 	workers := c.cfg.Job.Workers
 	if workers < 2 {
 		c.fail("migration", "there is one worker only, so there is nowhere to move to", "set job.workers to 2 or more")
@@ -129,8 +140,8 @@ func (c *cellChecker) moved(m *Migration, op *Operator, info MigrationInfo) {
 	if m.Groups != "plan" && m.Count > 0 {
 		most = min(most, m.Count)
 	}
-	if !m.Rounds.Auto && m.Rounds.N > most {
-		c.fail("migration.rounds", fmt.Sprintf("%d rounds for at most %d moving key groups", m.Rounds.N, most), fmt.Sprintf("write %s, or auto", upTo(1, most)))
+	if m.Rounds.N > most {
+		c.fail("migration.rounds", fmt.Sprintf("%d rounds for at most %d moving key groups", m.Rounds.N, most), fmt.Sprintf("write %s, all or auto", upTo(1, most)))
 	}
 	if info.External && op.State.Backend != "remote" {
 		c.fail("migration.strategy", fmt.Sprintf("%s needs state outside the workers, but %s keeps it in %s", m.Strategy, op.Name, op.State.Backend),
