@@ -292,6 +292,9 @@ type Point struct {
 	Start             time.Duration
 	Count, Unanswered int64
 	Arrived           int64
+	// InRange are the records of Count within the range of the histogram, and Sum their delays together, in seconds.
+	InRange int64
+	Sum     float64
 	// P50, P90, P99 and Max are meaningful only with their standing; Max is Measured when Count > 0.
 	P50, P90, P99, Max             time.Duration
 	P50Is, P90Is, P99Is, MaximumIs Standing
@@ -310,7 +313,8 @@ func (r *Recorder) Series() Series {
 	for i := range r.rows {
 		h.Reset()
 		r.AddTo(h, i)
-		p := Point{Start: time.Duration(i) * r.Interval(), Count: h.Samples() + h.AboveRange, Unanswered: h.Unanswered, Arrived: r.rows[i].arrived}
+		p := Point{Start: time.Duration(i) * r.Interval(), Count: h.Samples() + h.AboveRange, Unanswered: h.Unanswered, Arrived: r.rows[i].arrived,
+			InRange: h.Samples(), Sum: h.sum / float64(time.Second)}
 		p.P50, p.P50Is = h.Percentile(50)
 		p.P90, p.P90Is = h.Percentile(90)
 		p.P99, p.P99Is = h.Percentile(99)
