@@ -41,6 +41,7 @@ func crashRun(seed uint64, noSync bool) error {
 	}
 	const tasks = 2
 	committed, next := uint64(0), uint64(1)
+	var chains [][]Link
 	for range 20 {
 		m.Heal()
 		switch rng.IntN(6) {
@@ -50,8 +51,12 @@ func crashRun(seed uint64, noSync bool) error {
 			ops := []Op{OpMkdir, OpCreate, OpWrite, OpSync, OpRename, OpSyncDir, OpRemove}
 			m.Inject(DiskFault{Op: ops[rng.IntN(len(ops))], Skip: rng.IntN(8), Err: syscall.EIO})
 		}
-		if err := writeCheckpoint(s, next, tasks); err == nil {
-			committed = next
+		var before [][]Link
+		if rng.IntN(4) > 0 {
+			before = chains
+		}
+		if written, err := continueCheckpoint(s, next, tasks, before); err == nil {
+			committed, chains = next, written
 		}
 		next++
 		if rng.IntN(3) == 0 {

@@ -13,6 +13,10 @@
 // complete if and only if it has one. A directory without MANIFEST was never acknowledged and is
 // reported as incomplete; everything else that does not verify is damage.
 //
+// A task's file may continue files of earlier checkpoints, to which the MANIFEST links with their sizes and checksums. A
+// checkpoint is as good as everything that it links to: if one of those files is damaged, it is, and retention keeps
+// them all.
+//
 // # File
 //
 // A state file is a sequence of records: identity, then sections of data chunks,

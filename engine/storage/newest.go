@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -44,8 +45,9 @@ func (s *Store) Newest() (Checkpoint, []Skipped, error) {
 		return Checkpoint{}, nil, err
 	}
 	var reasons []error
+	known := map[string]error{}
 	for _, number := range list {
-		ck, err := s.Verify(number)
+		ck, err := s.verify(number, known)
 		if err == nil {
 			return ck, skipped, nil
 		}
@@ -60,11 +62,11 @@ func (s *Store) Newest() (Checkpoint, []Skipped, error) {
 	return Checkpoint{}, skipped, fmt.Errorf("%s: %w: %w", s.dir, ErrNoUsableCheckpoint, errors.Join(reasons...))
 }
 
-// Retain removes checkpoints so that keep complete ones (at least 1) stay, the newest, and
-// returns the numbers removed. It removes nothing unless one of those that stay verifies;
-// if none does, the newest older one that verifies stays too. Incomplete
-// checkpoints older than the newest complete one go as well. It reads a whole checkpoint to
-// be sure, so it belongs off the record path.
+// Retain removes checkpoints so that keep complete ones (at least 1) stay, the newest, with those that they link to, and
+// returns the numbers removed. If keep is 2 or more, one stays that shares no file with the newest. It removes nothing
+// unless one of those that stay can be trusted; if none can, the newest older one that can stays too. Incomplete
+// checkpoints older than the newest complete one go as well. Files are read only where their stamps are not those of
+// their writers.
 func (s *Store) Retain(keep int) (removed []uint64, err error) {
 	if keep < 1 {
 		panic(fmt.Sprintf("storage: retain %d checkpoints", keep))
@@ -73,41 +75,99 @@ func (s *Store) Retain(keep int) (removed []uint64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var complete, incomplete []uint64
+	var complete []Checkpoint // of damaged ones only the number is known
+	var surplus []uint64
 	for _, number := range list {
-		if _, err := s.Load(number); !errors.Is(err, ErrIncomplete) {
-			complete = append(complete, number)
+		ck, err := s.Load(number)
+		if !errors.Is(err, ErrIncomplete) {
+			ck.Number = number
+			complete = append(complete, ck)
 		} else if len(complete) > 0 {
-			incomplete = append(incomplete, number)
+			surplus = append(surplus, number)
 		}
 	}
-	kept := complete[:min(keep, len(complete))]
-	surplus := slices.Clone(complete[len(kept):])
-	if len(surplus)+len(incomplete) == 0 {
+	if len(surplus) == 0 && len(complete) <= keep {
 		return nil, nil
 	}
-	good := slices.IndexFunc(complete, func(number uint64) bool {
-		_, err := s.Verify(number)
-		return err == nil
-	})
-	if good < 0 {
-		return nil, nil
-	}
-	if good >= len(kept) {
-		surplus = slices.Delete(surplus, good-len(kept), good-len(kept)+1)
-	}
-	if err := s.settle(complete[good]); err != nil {
+	kept, err := s.keep(complete, keep)
+	if err != nil || len(kept) == 0 {
 		return nil, err
 	}
-	surplus = append(surplus, incomplete...)
-	slices.Sort(surplus)
+	for _, ck := range complete {
+		if !kept[ck.Number] {
+			surplus = append(surplus, ck.Number)
+		}
+	}
+	// The newest first: what links goes before what it links to.
+	slices.SortFunc(surplus, func(a, b uint64) int { return cmp.Compare(b, a) })
 	for _, number := range surplus {
 		if err := s.Remove(number); err != nil {
 			return removed, err
 		}
+		s.forget(number)
 		removed = append(removed, number)
 	}
+	slices.Sort(removed)
 	return removed, nil
+}
+
+// keep returns the numbers of the checkpoints that must stay, of complete ones, newest first; none when none can be
+// trusted.
+func (s *Store) keep(complete []Checkpoint, keep int) (map[uint64]bool, error) {
+	stay := slices.Clone(complete[:min(keep, len(complete))])
+	apart := func(ck Checkpoint) bool { return !shares(complete[0], ck) }
+	if keep > 1 && !slices.ContainsFunc(stay, apart) {
+		if i := slices.IndexFunc(complete, apart); i >= 0 {
+			stay = append(stay, complete[i])
+		}
+	}
+	good := slices.IndexFunc(complete, func(ck Checkpoint) bool { return s.trust(ck.Number) == nil })
+	if good < 0 {
+		return nil, nil
+	}
+	if err := s.settle(complete[good].Number); err != nil {
+		return nil, err
+	}
+	kept := map[uint64]bool{}
+	for _, ck := range append(stay, complete[good]) {
+		kept[ck.Number] = true
+		for _, f := range ck.Files {
+			for _, l := range f.Links {
+				kept[l.Checkpoint] = true
+			}
+		}
+	}
+	return kept, nil
+}
+
+// shares says whether two checkpoints need a file in common.
+func shares(a, b Checkpoint) bool {
+	type file struct {
+		task       uint32
+		checkpoint uint64
+	}
+	files := map[file]bool{}
+	for _, f := range a.Files {
+		for _, l := range f.Chain(a.Number) {
+			files[file{f.Task, l.Checkpoint}] = true
+		}
+	}
+	for _, f := range b.Files {
+		for _, l := range f.Chain(b.Number) {
+			if files[file{f.Task, l.Checkpoint}] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// forget drops what is known of a removed checkpoint's files.
+func (s *Store) forget(number uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dir := s.checkpointDir(number)
+	maps.DeleteFunc(s.verified, func(name string, _ verified) bool { return path.Dir(name) == dir })
 }
 
 // settle makes what is seen of a complete checkpoint durable. Its Commit may have

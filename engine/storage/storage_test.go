@@ -56,15 +56,27 @@ func writeTask(s *Store, checkpoint uint64, task uint32) (FileInfo, error) {
 
 // writeCheckpoint writes the files of tasks and commits them.
 func writeCheckpoint(s *Store, number uint64, tasks uint32) error {
+	_, err := continueCheckpoint(s, number, tasks, nil)
+	return err
+}
+
+// continueCheckpoint is writeCheckpoint with files that continue those of before, one chain a task. It returns the chains
+// of what it has written.
+func continueCheckpoint(s *Store, number uint64, tasks uint32, before [][]Link) ([][]Link, error) {
 	ck := Checkpoint{Number: number, Meta: fmt.Append(nil, "offset ", number)}
+	var chains [][]Link
 	for task := range tasks {
 		info, err := writeTask(s, number, task)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		if before != nil {
+			info.Links = before[task]
+		}
+		chains = append(chains, info.Chain(number))
 		ck.Files = append(ck.Files, info)
 	}
-	return s.Commit(ck)
+	return chains, s.Commit(ck)
 }
 
 func mustWrite(t testing.TB, s *Store, tasks uint32, numbers ...uint64) {
@@ -311,7 +323,7 @@ func TestOtherJobAndVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	damage(t, m, "/data/job-wordcount/chk-1/task-0.state", func(b []byte) []byte { b[len(magic)] = 9; return b })
-	if _, _, err := s.Newest(); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "version 9, this program reads 1") {
+	if _, _, err := s.Newest(); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), fmt.Sprintf("version 9, this program reads %d", formatVersion)) {
 		t.Fatal(err)
 	}
 }
@@ -396,7 +408,7 @@ func TestCommitRefusesWhatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	absent := FileInfo{Task: 1, Name: "task-1.state", Bytes: 1}
+	absent := FileInfo{Task: 1, Name: "task-1.state", Stamp: Stamp{Bytes: 1}}
 	for name, files := range map[string][]FileInfo{
 		"absent": {info, absent}, "none": nil, "twice": {info, info}, "misnamed": {{Task: 0, Name: "task-1.state"}},
 	} {

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 const (
@@ -83,7 +83,17 @@ type Store struct {
 	dir  string // of the job
 	sync bool
 	// whole says that files appear whole under their own names, see Objects.
-	whole bool
+	whole   bool
+	readers int
+
+	mu sync.Mutex
+	// verified are the files that were read and found right, by their path, as they were then.
+	verified map[string]verified
+}
+
+type verified struct {
+	stamp Stamp
+	crc   uint32
 }
 
 // Options are the settings of a Store.
@@ -91,6 +101,8 @@ type Options struct {
 	// NoSync leaves writing back to the operating system: a crash of the process is
 	// survived, a crash of the machine may damage checkpoints (Newest finds out).
 	NoSync bool
+	// Readers is how many files are verified at once, each by a goroutine; 0: one. The FS must allow it.
+	Readers int
 }
 
 // New returns the checkpoints of job under dir; nothing is read or written yet. dir
@@ -105,7 +117,8 @@ func New(fsys FS, dir, job string, opts Options) (*Store, error) {
 	if job == "" || len(job) > maxJobBytes || job[0] == '.' || strings.ContainsFunc(job, bad) {
 		return nil, fmt.Errorf("job name %q: want 1 to 64 letters, digits, dots, dashes or underscores, no leading dot", job)
 	}
-	return &Store{fs: fsys, job: job, dir: path.Join(dir, jobPrefix+job), sync: !opts.NoSync, whole: isObjects(fsys)}, nil
+	return &Store{fs: fsys, job: job, dir: path.Join(dir, jobPrefix+job), sync: !opts.NoSync, whole: isObjects(fsys),
+		readers: max(opts.Readers, 1), verified: map[string]verified{}}, nil
 }
 
 // tempName returns the name under which a file is written before it gets its own.
@@ -137,7 +150,8 @@ func (s *Store) syncParents() error {
 }
 
 // Commit completes a checkpoint by writing its MANIFEST; when it returns nil, the
-// checkpoint is durable. The files are those that the tasks' Writer.Close returned.
+// checkpoint is durable. The files are those that the tasks' Writer.Close returned; those that they link to must be
+// there.
 // Committing a checkpoint that is complete gives ErrExists. After any other error the
 // checkpoint may turn out complete or not, as after a lost acknowledgement: what it would
 // have made superfluous has to stay.
@@ -154,12 +168,17 @@ func (s *Store) Commit(ck Checkpoint) error {
 	ck.Job = s.job
 	ck.Files = slices.Clone(ck.Files)
 	slices.SortFunc(ck.Files, func(a, b FileInfo) int { return strings.Compare(a.Name, b.Name) })
-	if err := checkFiles(ck.Files); err != nil {
+	if err := checkFiles(ck.Number, ck.Files); err != nil {
 		return fail(err)
 	}
 	for _, f := range ck.Files {
 		if !slices.Contains(names, f.Name) {
 			return fail(fmt.Errorf("state file %s: %w", f.Name, fs.ErrNotExist))
+		}
+		for _, l := range f.Links {
+			if err := s.linked(f.Task, l); err != nil {
+				return fail(err)
+			}
 		}
 	}
 	if err := s.syncParents(); err != nil {
@@ -181,7 +200,23 @@ func (s *Store) Commit(ck Checkpoint) error {
 	return nil
 }
 
-func checkFiles(files []FileInfo) error {
+// linked says what is wrong with a file of an earlier checkpoint, short of reading it.
+func (s *Store) linked(task uint32, l Link) error {
+	if _, err := s.fs.Stat(path.Join(s.checkpointDir(l.Checkpoint), manifestName)); err != nil {
+		return fmt.Errorf("link to checkpoint %d, which is not complete: %w", l.Checkpoint, err)
+	}
+	name := path.Join(s.checkpointDir(l.Checkpoint), taskName(task))
+	stamp, err := s.fs.Stat(name)
+	if err != nil {
+		return fmt.Errorf("link: %w", err)
+	}
+	if stamp.Bytes != l.Bytes {
+		return fmt.Errorf("link to %s: %w: %d bytes, want %d", name, ErrDamaged, stamp.Bytes, l.Bytes)
+	}
+	return nil
+}
+
+func checkFiles(number uint64, files []FileInfo) error {
 	if len(files) == 0 {
 		return errors.New("a checkpoint without state files")
 	}
@@ -191,6 +226,11 @@ func checkFiles(files []FileInfo) error {
 		}
 		if i > 0 && files[i-1].Name == f.Name {
 			return fmt.Errorf("file %q is listed twice", f.Name)
+		}
+		for k, l := range f.Links {
+			if l.Checkpoint >= number || k > 0 && l.Checkpoint <= f.Links[k-1].Checkpoint {
+				return fmt.Errorf("file %q of checkpoint %d links to checkpoint %d out of order", f.Name, number, l.Checkpoint)
+			}
 		}
 	}
 	return nil
@@ -237,7 +277,7 @@ func (s *Store) decodeManifest(b []byte, number uint64) (Checkpoint, error) {
 	if ck.Number != number {
 		return ck, fmt.Errorf("%w: it is of checkpoint %d, want %d", ErrDamaged, ck.Number, number)
 	}
-	if err := checkFiles(ck.Files); err != nil {
+	if err := checkFiles(number, ck.Files); err != nil {
 		return ck, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return ck, nil
@@ -265,65 +305,17 @@ func (s *Store) Load(number uint64) (Checkpoint, error) {
 	return ck, nil
 }
 
-// Verify reads all files of a checkpoint and returns its MANIFEST if they are what
-// was written.
-func (s *Store) Verify(number uint64) (Checkpoint, error) {
-	ck, err := s.Load(number)
-	if err != nil {
-		return Checkpoint{}, err
-	}
-	buf := make([]byte, 128<<10)
-	for _, f := range ck.Files {
-		if err := s.verifyFile(number, f, buf); err != nil {
-			return Checkpoint{}, err
-		}
-	}
-	return ck, nil
-}
-
-func (s *Store) verifyFile(number uint64, want FileInfo, buf []byte) error {
-	name := path.Join(s.checkpointDir(number), want.Name)
-	f, err := s.fs.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w: the state file is missing", name, ErrDamaged)
-	}
-	if err != nil {
-		return fmt.Errorf("open %s: %w", name, err)
-	}
-	defer f.Close()
-	// The preamble and identity first: another job or version is not damage.
-	n, err := io.ReadFull(f, buf[:maxHeadBytes])
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	id := FileID{Job: s.job, Checkpoint: number, Task: want.Task}
-	if _, err := NewReader(bytes.NewReader(buf[:n]), name, id); err != nil {
-		return err
-	}
-	sum := crc32.New(castagnoli())
-	sum.Write(buf[:n])
-	rest, err := io.CopyBuffer(sum, struct{ io.Reader }{f}, buf)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	size := int64(n) + rest
-	if size != want.Bytes {
-		return fmt.Errorf("%s: %w: %d bytes, the MANIFEST says %d", name, ErrDamaged, size, want.Bytes)
-	}
-	if got := sum.Sum32(); got != want.CRC32C {
-		return fmt.Errorf("%s: %w: checksum %08x, the MANIFEST says %08x", name, ErrDamaged, got, want.CRC32C)
-	}
-	return nil
-}
-
 // Open reads one task's state file of a checkpoint.
-func (s *Store) Open(ck Checkpoint, task uint32) (*Reader, error) {
-	name := path.Join(s.checkpointDir(ck.Number), taskName(task))
+func (s *Store) Open(ck Checkpoint, task uint32) (*Reader, error) { return s.OpenFile(ck.Number, task) }
+
+// OpenFile reads one task's state file of the checkpoint with a number; Link.Checkpoint may be one.
+func (s *Store) OpenFile(checkpoint uint64, task uint32) (*Reader, error) {
+	name := path.Join(s.checkpointDir(checkpoint), taskName(task))
 	f, err := s.fs.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("open state file %s: %w", name, err)
 	}
-	r, err := NewReader(f, name, FileID{Job: s.job, Checkpoint: ck.Number, Task: task})
+	r, err := NewReader(f, name, FileID{Job: s.job, Checkpoint: checkpoint, Task: task})
 	if err != nil {
 		_ = f.Close() // nothing was written; the reader's error is the one to report
 		return nil, err
