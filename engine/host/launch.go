@@ -9,6 +9,9 @@ import (
 // workerVariable is the environment variable that makes a process a worker.
 const workerVariable = "WEIR_WORKER"
 
+// storeVariable is the environment variable that makes a process an embedded store.
+const storeVariable = "WEIR_STORE"
+
 // launch is what a worker process has to know, as JSON in its environment.
 type launch struct {
 	Node    int
@@ -32,8 +35,9 @@ func (l *launch) variable() string {
 	return workerVariable + "=" + string(body)
 }
 
-// IsWorker says whether this process was started as a worker: its main function has to call WorkerMain first of all.
-func IsWorker() bool { return os.Getenv(workerVariable) != "" }
+// IsWorker says whether this process was started as a worker, or as an embedded store: its main function has to call
+// WorkerMain first of all.
+func IsWorker() bool { return os.Getenv(workerVariable) != "" || os.Getenv(storeVariable) != "" }
 
 func launched() (*launch, error) {
 	l := &launch{}

@@ -65,3 +65,24 @@ func (*Harness) WorkerMetrics(int, time.Duration) (WorkerMetrics, error) {
 
 // Close returns ErrUnsupported.
 func (*Harness) Close() error { return ErrUnsupported }
+
+// StoreProcess is the stand-in for systems on which nothing uses it.
+type StoreProcess struct{}
+
+// StartStore returns ErrUnsupported.
+func StartStore(_, _ []string) (*StoreProcess, error) { return nil, ErrUnsupported }
+
+// URL returns nothing.
+func (*StoreProcess) URL() string { return "" }
+
+// Pid returns 0.
+func (*StoreProcess) Pid() int { return 0 }
+
+// Ended says that it has.
+func (*StoreProcess) Ended() (why string, ended bool) { return ErrUnsupported.Error(), true }
+
+// Usage returns ErrUnsupported.
+func (*StoreProcess) Usage() (Usage, error) { return Usage{}, ErrUnsupported }
+
+// Close returns ErrUnsupported.
+func (*StoreProcess) Close() error { return ErrUnsupported }

@@ -15,9 +15,12 @@ import (
 	"github.com/weir-bench/weir/engine/task"
 )
 
-// WorkerMain is the whole life of a worker process, from the launch in its environment until the harness is gone. It
-// returns the process's exit code; what went wrong is on standard error.
+// WorkerMain is the whole life of a worker process, or of an embedded store, from the launch in its environment until the
+// harness is gone. It returns the process's exit code; what went wrong is on standard error.
 func WorkerMain() int {
+	if os.Getenv(storeVariable) != "" {
+		return storeMain()
+	}
 	l, err := launched()
 	if err == nil {
 		err = runWorker(l)
