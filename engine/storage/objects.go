@@ -6,7 +6,6 @@ import "context"
 // whole and durable, or not at all. There is no temporary name and no renaming then, as an object would have to be
 // copied for it. Such an FS has no directories either: one is there while something is in it.
 type Objects interface {
-	FS
 	// ObjectStore says whether this FS is one; an FS around another one passes on its answer.
 	ObjectStore() bool
 }

@@ -36,6 +36,7 @@ func rooms() []room {
 		{path: "engine/task", pure: true, uses: []string{"engine/core", "engine/state", "engine/operator"}},
 		{path: "engine/coord", pure: true, uses: []string{"engine/core", "engine/model", "engine/operator", "engine/task", "engine/migration/…", "engine/recovery/…"}},
 		{path: "engine/storage", uses: []string{"engine/core"}},
+		{path: "engine/storage/blob", uses: []string{"engine/storage"}, modules: []string{"gocloud.dev", "github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
 		{path: "engine/durable", uses: []string{"engine/core", "engine/state", "engine/storage", "engine/task", "engine/coord"}},
 		{path: "engine/sim", pure: true, uses: []string{"engine/core", "engine/state", "engine/operator", "engine/model", "engine/migration/…", "engine/recovery/…", "engine/task", "engine/coord", "engine/storage", "engine/durable"}},
 		{path: "engine/host", uses: []string{"engine/…"}, modules: []string{"golang.org/x/sys"}},
