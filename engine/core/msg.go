@@ -21,7 +21,7 @@ const (
 	MsgDeployed   MsgType = "deployed"  // Epoch: all tasks of the deployment are ready
 	MsgFenced     MsgType = "fenced"    // Task, Epoch, Order, Received
 	MsgReplayed   MsgType = "replayed"  // Task: the promoted task has consumed the known order
-	MsgSnapshot   MsgType = "snapshot"  // Task, ID, Bytes, Nanos (synchronous part): durable; or Err
+	MsgSnapshot   MsgType = "snapshot"  // Task, ID, Bytes, Nanos (synchronous part), Position: durable; or Err
 	MsgMoved      MsgType = "moved"     // Task, ID (route version), Bytes, Records (that waited): all its groups are installed
 	MsgCopied     MsgType = "copied"    // Task, ID (copy number), Bytes: its state was sent ahead
 	MsgHeartbeat  MsgType = "heartbeat" // Meters
@@ -37,6 +37,13 @@ const (
 	RolePrimary Role = "primary"
 	RoleStandby Role = "standby"
 )
+
+// Position is where a task stands: behind Order consumed inputs in all, before input In[i] of its i-th input and before
+// output Out[i] of its i-th output, in the order of TaskInfo.Ins and Outs.
+type Position struct {
+	Order   uint64
+	In, Out []uint64
+}
 
 // Place says where a task runs.
 type Place struct {
@@ -103,6 +110,7 @@ type Msg struct {
 	Bytes      int64          `json:",omitempty"`
 	Nanos      int64          `json:",omitempty"`
 	Records    uint64         `json:",omitempty"`
+	Position   *Position      `json:",omitempty"`
 	Meters     []Meters       `json:",omitempty"`
 	// File describes the file of a durable snapshot, for the checkpoint's manifest.
 	File json.RawMessage `json:",omitempty"`

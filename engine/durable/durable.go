@@ -73,12 +73,37 @@ func LoadState(s *storage.Store, req *task.LoadRequest) error {
 	if err != nil {
 		return err
 	}
+	if req.WantMeta {
+		if err := loadMeta(s, ck, req); err != nil {
+			return fmt.Errorf("load task %d from checkpoint %d: %w", req.Task, req.Checkpoint, err)
+		}
+	}
 	for _, from := range req.From {
 		if err := loadFile(s, ck, from, req); err != nil {
 			return fmt.Errorf("load task %d from checkpoint %d of task %d: %w", req.Task, req.Checkpoint, from, err)
 		}
 	}
 	return nil
+}
+
+// loadMeta reads what the task itself put into its file.
+func loadMeta(s *storage.Store, ck storage.Checkpoint, req *task.LoadRequest) error {
+	r, err := s.Open(ck, uint32(req.Task))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	req.Meta = req.Meta[:0]
+	for {
+		section, chunk, err := r.Next()
+		if errors.Is(err, io.EOF) || err == nil && section != sectionMeta {
+			return nil // it comes first
+		}
+		if err != nil {
+			return err
+		}
+		req.Meta = append(req.Meta, chunk...)
+	}
 }
 
 func loadFile(s *storage.Store, ck storage.Checkpoint, from int, req *task.LoadRequest) error {

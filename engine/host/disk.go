@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"io"
 	"sync"
@@ -11,38 +12,43 @@ import (
 	"github.com/weir-bench/weir/engine/task"
 )
 
-// errNoStore says that the run has nowhere to put checkpoints.
-var errNoStore = errors.New("no directory for checkpoints was given")
-
 // errGivenUp says that a snapshot is not wanted any more.
 var errGivenUp = errors.New("the task was deployed anew")
 
 // disk writes and reads a worker's state files on goroutines of its own.
 type disk struct {
-	dir, job string
-	options  storage.Options
-	reading  sync.WaitGroup // goroutines that read a snapshot of the worker's state
-	stop     *atomic.Bool   // of those goroutines
-	loads    chan struct{}  // bounds how many files are read at once
-	written  atomic.Int64
-	read     atomic.Int64
+	job     string
+	place   func() (place, error)
+	options storage.Options
+	reading sync.WaitGroup  // goroutines that read a snapshot of the worker's state
+	wanted  context.Context // of those goroutines
+	stop    context.CancelFunc
+	loads   chan struct{} // bounds how many files are read at once
+	written atomic.Int64
+	read    atomic.Int64
 }
 
-func newDisk(l *launch) *disk {
-	return &disk{dir: l.Dir, job: l.Job, options: storage.Options{NoSync: l.NoSync}, stop: new(atomic.Bool), loads: make(chan struct{}, 2)}
+func newDisk(l *launch, open storage.Opener) *disk {
+	d := &disk{job: l.Job, options: storage.Options{NoSync: l.NoSync}, loads: make(chan struct{}, 2)}
+	d.place = sync.OnceValues(func() (place, error) { return openPlace(l.Dir, open) })
+	d.wanted, d.stop = context.WithCancel(context.Background())
+	return d
 }
 
-func (d *disk) store(fsys storage.FS) (*storage.Store, error) {
-	if d.dir == "" {
-		return nil, errNoStore
+// store returns the checkpoints through f.
+func (d *disk) store(f *watchedFS) (*storage.Store, error) {
+	p, err := d.place()
+	if err != nil {
+		return nil, err
 	}
-	return storage.New(fsys, d.dir, d.job, d.options)
+	f.FS = p.within(f.wanted)
+	return storage.New(f, p.dir, d.job, d.options)
 }
 
 // snapshot makes r durable and calls done on another goroutine.
 func (d *disk) snapshot(r task.SnapshotRequest, done func(file []byte, bytes int64, err error)) {
 	d.reading.Add(1)
-	fsys := &watchedFS{d: d, stop: d.stop}
+	fsys := &watchedFS{d: d, wanted: d.wanted}
 	go func() {
 		s, err := d.store(fsys)
 		if err != nil {
@@ -58,37 +64,43 @@ func (d *disk) snapshot(r task.SnapshotRequest, done func(file []byte, bytes int
 
 // settle waits until nobody reads the worker's state: it is about to be thrown away. Files under way are given up.
 func (d *disk) settle() {
-	d.stop.Store(true)
+	d.stop()
 	d.reading.Wait()
-	d.stop = new(atomic.Bool)
+	d.wanted, d.stop = context.WithCancel(context.Background())
 }
 
 // load installs what r wants and calls done on another goroutine.
-func (d *disk) load(r task.LoadRequest, done func(error)) {
+func (d *disk) load(r task.LoadRequest, done func(task.LoadRequest, error)) {
 	go func() {
 		d.loads <- struct{}{}
 		defer func() { <-d.loads }()
 		if r.Preload > 0 {
 			r.Fill()
-			done(nil)
+			done(r, nil)
 			return
 		}
-		s, err := d.store(&watchedFS{d: d, stop: new(atomic.Bool)})
+		s, err := d.store(&watchedFS{d: d, wanted: context.Background()})
 		if err == nil {
 			err = durable.LoadState(s, &r)
 		}
-		done(err)
+		done(r, err)
 	}()
 }
 
-// watchedFS is the operating system's file system for one state file: it counts bytes, gives up when told to, and
+// watchedFS is the file system for one state file: it counts bytes, gives up when they are not wanted any more, and
 // notices when the snapshot has been read. The state it was read from may be let go then; a slow disk need not be
 // waited for.
 type watchedFS struct {
-	storage.OS
-	d    *disk
-	stop *atomic.Bool
-	once sync.Once
+	storage.FS
+	d      *disk
+	wanted context.Context
+	once   sync.Once
+}
+
+// ObjectStore implements storage.Objects.
+func (f *watchedFS) ObjectStore() bool {
+	o, ok := f.FS.(storage.Objects)
+	return ok && o.ObjectStore()
 }
 
 type watchedFile struct {
@@ -97,7 +109,7 @@ type watchedFile struct {
 }
 
 func (f *watchedFS) Create(path string) (storage.File, error) {
-	file, err := f.OS.Create(path)
+	file, err := f.FS.Create(path)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +117,7 @@ func (f *watchedFS) Create(path string) (storage.File, error) {
 }
 
 func (f *watchedFile) Write(p []byte) (int, error) {
-	if f.fs.stop.Load() {
+	if f.fs.wanted.Err() != nil {
 		return 0, errGivenUp
 	}
 	n, err := f.File.Write(p)
@@ -124,13 +136,23 @@ func (f *watchedFile) Close() error {
 	return f.File.Close()
 }
 
+// Abort implements storage.Aborter.
+func (f *watchedFile) Abort() {
+	f.fs.once.Do(f.fs.d.reading.Done)
+	if a, ok := f.File.(storage.Aborter); ok {
+		a.Abort()
+		return
+	}
+	_ = f.File.Close() // it is not wanted
+}
+
 type countedReader struct {
 	io.ReadCloser
 	d *disk
 }
 
 func (f *watchedFS) Open(path string) (io.ReadCloser, error) {
-	r, err := f.OS.Open(path)
+	r, err := f.FS.Open(path)
 	if err != nil {
 		return nil, err
 	}

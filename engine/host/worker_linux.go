@@ -12,18 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/storage"
 	"github.com/weir-bench/weir/engine/task"
 )
 
 // WorkerMain is the whole life of a worker process, or of an embedded store, from the launch in its environment until the
-// harness is gone. It returns the process's exit code; what went wrong is on standard error.
-func WorkerMain() int {
+// harness is gone. It returns the process's exit code; what went wrong is on standard error. open opens the place of
+// checkpoints; nil: folders only.
+func WorkerMain(open storage.Opener) int {
 	if os.Getenv(storeVariable) != "" {
 		return storeMain()
 	}
 	l, err := launched()
 	if err == nil {
-		err = runWorker(l)
+		err = runWorker(l, open)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
@@ -47,7 +49,7 @@ type workerHost struct {
 	cutOff    bool // the harness is gone
 }
 
-func runWorker(l *launch) error {
+func runWorker(l *launch, open storage.Opener) error {
 	runtime.LockOSThread()
 	runtime.GOMAXPROCS(2) // the loop, and disks or the collector beside it
 	debug.SetGCPercent(400)
@@ -58,7 +60,7 @@ func runWorker(l *launch) error {
 	preciseTimers()
 	aheadOfOthers()
 	h := &workerHost{launch: l, clock: newClock(l.BaseNS), heartbeat: int64(core.Job{}.WithDefaults().Heartbeat)}
-	h.disk = newDisk(l)
+	h.disk = newDisk(l, open)
 	h.external = newExternal()
 	defer h.external.close()
 	h.w = task.NewWorker(l.Node, h.clock)
@@ -165,8 +167,8 @@ func (h *workerHost) snapshot(r task.SnapshotRequest) {
 }
 
 func (h *workerHost) load(r task.LoadRequest) {
-	h.disk.load(r, func(err error) {
-		h.fab.poll.post(func() { h.w.Loaded(r.Task, r.Epoch, err, &h.e) })
+	h.disk.load(r, func(r task.LoadRequest, err error) {
+		h.fab.poll.post(func() { h.w.Loaded(&r, err, &h.e) })
 	})
 }
 

@@ -316,7 +316,7 @@ func (w *World) load(k *worker, l task.LoadRequest) {
 				err = durable.LoadState(w.store, &l)
 			}
 			w.we.Reset()
-			k.w.Loaded(l.Task, l.Epoch, err, &w.we)
+			k.w.Loaded(&l, err, &w.we)
 			w.perform(k)
 			w.wake(k, 0)
 		})

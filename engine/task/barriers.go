@@ -12,6 +12,9 @@ type Meta struct {
 	// FeedNext is, of a source task, the number of the feed's next input.
 	FeedNext uint64
 	Consumed uint64
+	// Position and Flow let one task alone go on from here: it replays its inputs from the position on.
+	Position core.Position
+	Flow     Flow
 }
 
 // onBarrier aligns: a channel whose barrier has come is not consumed from until the barriers of all others have come,
@@ -59,12 +62,7 @@ func (t *Task) unblock() {
 
 func (t *Task) snapshot(id uint64, e *Effects) {
 	started := t.w.Clock()
-	m := Meta{Task: t.info.ID, Consumed: t.consumed}
-	for _, in := range t.ins {
-		if in.Channel.Kind == core.ChanFeed {
-			m.FeedNext = in.consumed + 1
-		}
-	}
+	m := t.meta()
 	meta, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // plain numbers
@@ -74,6 +72,6 @@ func (t *Task) snapshot(id uint64, e *Effects) {
 		req.State = t.keyed.Cut(t.moves.owned())
 	}
 	req.CutNS = t.w.Clock() - started
-	t.w.snapshots = append(t.w.snapshots, pendingSnapshot{t.info.ID, id, t.Epoch, req.State, req.CutNS, m.FeedNext})
+	t.w.snapshots = append(t.w.snapshots, pendingSnapshot{t.info.ID, id, t.Epoch, req.State, req.CutNS, m.FeedNext, m.Position})
 	e.Snapshots = append(e.Snapshots, req)
 }

@@ -18,7 +18,7 @@ type SnapshotRequest struct {
 	Epoch      uint32
 	Checkpoint uint64
 	Meta       []byte
-	State      *state.Snapshot
+	State      state.Snapshot
 	CutNS      int64 // the synchronous part
 }
 
@@ -30,7 +30,11 @@ type LoadRequest struct {
 	Checkpoint uint64
 	From       []int
 	Want       []bool
-	Into       state.Keyed
+	Into       state.Keyed // nil: the task keeps no state
+	// Meta is filled by the world with what the task itself put into its file of the checkpoint (see Meta), when WantMeta
+	// is set.
+	WantMeta bool
+	Meta     []byte
 	// Preload is set when there is no checkpoint: keys 0 to Preload−1 are there from the start; see Fill.
 	Preload uint64
 }

@@ -49,6 +49,11 @@ func NewIn(c core.Channel, epoch uint32, next uint64, senders []int, job *core.J
 	return in
 }
 
+// seek lets the receiving end, which must be empty, expect number next.
+func (in *In) seek(next uint64) {
+	in.next, in.consumed, in.acked, in.limit = next, next-1, next-1, 0
+}
+
 // Next returns the number that is expected next; all before it have arrived.
 func (in *In) Next() uint64 { return in.next }
 

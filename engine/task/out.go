@@ -67,6 +67,9 @@ func (o *Out) Disconnected(node int) {
 	}
 }
 
+// seek lets the sending end, which must be empty, go on with number next.
+func (o *Out) seek(next uint64) { o.next, o.safe = next, next-1 }
+
 // Next returns the number of the next input.
 func (o *Out) Next() uint64 { return o.next }
 

@@ -235,7 +235,11 @@ func (t *Task) consume(i int, limit uint64, nowNS int64, e *Effects) int {
 		}
 	} else {
 		t.record(i, n)
+		b.Retain() // it counts as consumed in what it makes the task snapshot
+		in.take(n)
 		t.control(i, b, nowNS, e)
+		b.Release()
+		return n
 	}
 	in.take(n)
 	return n

@@ -47,9 +47,10 @@ type pendingSnapshot struct {
 	task  int
 	id    uint64
 	epoch uint32
-	snap  *state.Snapshot
+	snap  state.Snapshot
 	cutNS int64
 	feed  uint64 // of a source: the feed's next input
+	pos   core.Position
 }
 
 // NewWorker returns a worker without tasks.
@@ -174,19 +175,19 @@ func (w *Worker) clear() {
 	w.local, w.dirtyO, w.inbox = nil, nil, nil
 }
 
-// Loaded says that a task's state was installed, or why not.
-func (w *Worker) Loaded(task int, epoch uint32, err error, e *Effects) {
+// Loaded says that what r asks for was loaded, or why not.
+func (w *Worker) Loaded(r *LoadRequest, err error, e *Effects) {
 	w.e = e
-	t := w.task(task, epoch)
+	t := w.task(r.Task, r.Epoch)
 	if t == nil {
 		return
 	}
 	t.loading = false
 	if err != nil {
-		w.say(core.Msg{Type: core.MsgTaskFailed, Task: task, Epoch: epoch, Err: err.Error()})
+		w.say(core.Msg{Type: core.MsgTaskFailed, Task: r.Task, Epoch: r.Epoch, Err: err.Error()})
 		return
 	}
-	w.say(core.Msg{Type: core.MsgRestored, Task: task, Epoch: epoch})
+	w.say(core.Msg{Type: core.MsgRestored, Task: r.Task, Epoch: r.Epoch})
 	for _, o := range w.local {
 		if o.loading {
 			return
@@ -379,7 +380,8 @@ func (w *Worker) SnapshotDone(task int, epoch uint32, checkpoint uint64, file []
 			s.snap.Release()
 		}
 		w.snapshots = append(w.snapshots[:i], w.snapshots[i+1:]...)
-		m := core.Msg{Type: core.MsgSnapshot, Task: task, Epoch: epoch, ID: checkpoint, Bytes: bytes, Nanos: s.cutNS, Records: s.feed, File: file}
+		m := core.Msg{Type: core.MsgSnapshot, Task: task, Epoch: epoch, ID: checkpoint, Bytes: bytes, Nanos: s.cutNS, Records: s.feed, File: file,
+			Position: &s.pos}
 		if err != nil {
 			m.Err = err.Error()
 		}
