@@ -42,7 +42,7 @@ var ErrChunk = errors.New("bad state chunk")
 // nothing is left, done is true and there is no chunk. The groups come in the order of
 // Groups, each group's deletions before its entries: chunks of a group have to be
 // installed in order.
-func (snap *Snapshot) Next(dst []byte, maxBytes int) (chunk []byte, group uint32, last, done bool) {
+func (snap *cut) Next(dst []byte, maxBytes int) (chunk []byte, group uint32, last, done bool) {
 	if snap.part == len(snap.parts) {
 		return dst[:0], 0, false, true
 	}
@@ -72,11 +72,11 @@ func (snap *Snapshot) Next(dst []byte, maxBytes int) (chunk []byte, group uint32
 }
 
 // Rewind makes Next start again from the first group.
-func (snap *Snapshot) Rewind() { snap.cursor = cursor{} }
+func (snap *cut) Rewind() { snap.cursor = cursor{} }
 
 // Prefer makes group the next one that Next begins, and reports whether it had not
 // been begun yet. A group under way is finished first.
-func (snap *Snapshot) Prefer(group uint32) bool {
+func (snap *cut) Prefer(group uint32) bool {
 	next := snap.part
 	if snap.begun {
 		next++
@@ -95,7 +95,7 @@ func (snap *Snapshot) Prefer(group uint32) bool {
 	return true
 }
 
-func (snap *Snapshot) header(dst []byte, p *part, group uint32) []byte {
+func (snap *cut) header(dst []byte, p *part, group uint32) []byte {
 	var header [chunkHeaderBytes]byte
 	header[0], header[1] = snap.s.kind(), chunkVersion
 	if p.replace && !snap.begun {
@@ -115,7 +115,7 @@ func (s *store) kind() byte {
 
 // appendEntries adds entries from the cursor on while they fit; one always does,
 // unless the chunk has other content.
-func (snap *Snapshot) appendEntries(chunk []byte, maxBytes int, p *part, content bool) ([]byte, int) {
+func (snap *cut) appendEntries(chunk []byte, maxBytes int, p *part, content bool) ([]byte, int) {
 	s, entries := snap.s, 0
 	for snap.dir < len(p.dir) {
 		words := p.dir[snap.dir].words[snap.pos*s.stride : (snap.pos+snap.run)*s.stride]

@@ -45,9 +45,9 @@ type keyed interface {
 	Delete(group uint32, key uint64) bool
 	Len(group uint32) int
 	Bytes(group uint32) int64
-	Cut(groups []uint32) *Snapshot
-	CutSince(groups []uint32, since Mark) *Snapshot
-	Keep(snap *Snapshot) Mark
+	Cut(groups []uint32) Snapshot
+	CutSince(groups []uint32, since Mark) Snapshot
+	Keep(snap Snapshot) Mark
 	Forget(m Mark)
 	Install(group uint32, chunk []byte) error
 	Drop(group uint32)
@@ -181,7 +181,7 @@ func (m *model) mutate(w world, k keyed, rng *rand.Rand, n int) {
 
 // stream installs a snapshot into a store in chunks of random sizes, and returns
 // the bytes of all chunks.
-func stream(t *testing.T, snap *Snapshot, to keyed, rng *rand.Rand) []byte {
+func stream(t *testing.T, snap Snapshot, to keyed, rng *rand.Rand) []byte {
 	t.Helper()
 	var all []byte
 	lasts := 0
@@ -228,7 +228,7 @@ func TestSnapshotsKeepTheStateAtTheirCut(t *testing.T) {
 			forSeeds(t, 2, func(t *testing.T, rng *rand.Rand) {
 				k, m := w.make(), newModel()
 				type pair struct {
-					snap *Snapshot
+					snap Snapshot
 					m    *model
 				}
 				var live []pair

@@ -6,14 +6,8 @@ import (
 	"slices"
 )
 
-// Mark names a moment of a store's history, for CutSince. Marks belong to the
-// store that made them.
-type Mark struct{ epoch uint32 }
-
-// Snapshot is an immutable view of some key groups at one moment, whole or only
-// what changed since a mark. The owner makes and releases it; in between one
-// goroutine, not necessarily the owner, may use all its other methods.
-type Snapshot struct {
+// cut is a Snapshot of a store in memory.
+type cut struct {
 	s      *store // what its reader touches of it never changes: sizes, and values by snap.vals
 	epoch  uint32
 	since  uint32
@@ -47,43 +41,44 @@ type cursor struct {
 // Cut returns a snapshot of whole groups, in the order given. It copies one slice
 // header a group, whatever their size; the first write to each table afterwards copies
 // its slab until the snapshot is released.
-func (s *store) Cut(groups []uint32) *Snapshot {
+func (s *store) Cut(groups []uint32) Snapshot {
 	return s.cut(groups, 0, true)
 }
 
 // CutSince returns a snapshot of what changed in groups since the mark, deletions
 // included: installed over the state at the mark it gives the state now.
 // The mark must have been kept and not forgotten.
-func (s *store) CutSince(groups []uint32, since Mark) *Snapshot {
-	if !slices.Contains(s.marks, since.epoch) {
-		panic(fmt.Sprintf("state: mark %d is not kept", since.epoch))
+func (s *store) CutSince(groups []uint32, since Mark) Snapshot {
+	if !slices.Contains(s.marks, uint32(since)) {
+		panic(fmt.Sprintf("state: mark %d is not kept", since))
 	}
-	return s.cut(groups, since.epoch, false)
+	return s.cut(groups, uint32(since), false)
 }
 
 // Keep makes the moment of a live snapshot a mark for CutSince. Until Forget the
 // store logs deletions for it.
-func (s *store) Keep(snap *Snapshot) Mark {
+func (s *store) Keep(of Snapshot) Mark {
+	snap := of.(*cut)
 	if snap.released {
 		panic("state: keep the mark of a released snapshot")
 	}
 	s.marks = append(s.marks, snap.epoch)
-	return Mark{snap.epoch}
+	return Mark(snap.epoch)
 }
 
 // Forget ends a mark; it is called as often as Keep was.
 func (s *store) Forget(m Mark) {
-	i := slices.Index(s.marks, m.epoch)
+	i := slices.Index(s.marks, uint32(m))
 	if i < 0 {
-		panic(fmt.Sprintf("state: mark %d is not kept", m.epoch))
+		panic(fmt.Sprintf("state: mark %d is not kept", m))
 	}
 	s.marks = slices.Delete(s.marks, i, i+1)
 	s.settle()
 }
 
-func (s *store) cut(groups []uint32, since uint32, whole bool) *Snapshot {
+func (s *store) cut(groups []uint32, since uint32, whole bool) *cut {
 	s.checkGroups(groups)
-	snap := &Snapshot{s: s, epoch: s.epoch, since: since, groups: slices.Clone(groups), vals: s.vals}
+	snap := &cut{s: s, epoch: s.epoch, since: since, groups: slices.Clone(groups), vals: s.vals}
 	snap.parts = make([]part, len(groups))
 	for i, group := range groups {
 		g := &s.groups[group]
@@ -110,7 +105,7 @@ func (s *store) cut(groups []uint32, since uint32, whole bool) *Snapshot {
 // Release ends the snapshot: the store writes without copying again, and reuses
 // what only the snapshot held. The owner calls it, after the reader is done. Releasing
 // twice is a bug and panics.
-func (snap *Snapshot) Release() {
+func (snap *cut) Release() {
 	s := snap.s
 	i := slices.Index(s.live, snap)
 	if i < 0 {
@@ -159,11 +154,11 @@ func (s *store) settle() {
 }
 
 // Groups returns the groups in the order in which Next gives them; not to be changed.
-func (snap *Snapshot) Groups() []uint32 { return snap.groups }
+func (snap *cut) Groups() []uint32 { return snap.groups }
 
 // Bytes returns the size of the keys and values that the snapshot holds, and of
 // the keys deleted (8 bytes each), in bytes.
-func (snap *Snapshot) Bytes() int64 {
+func (snap *cut) Bytes() int64 {
 	var sum int64
 	for i := range snap.parts {
 		p := &snap.parts[i]
@@ -180,7 +175,7 @@ func (snap *Snapshot) Bytes() int64 {
 // Fingerprint returns the hash over the (key, value) pairs that the snapshot holds
 // of the group; for a whole snapshot it is the store's at the cut. It panics if the
 // snapshot does not cover the group.
-func (snap *Snapshot) Fingerprint(group uint32) uint64 {
+func (snap *cut) Fingerprint(group uint32) uint64 {
 	i := slices.Index(snap.groups, group)
 	if i < 0 {
 		panic(fmt.Sprintf("state: snapshot does not cover key group %d", group))
@@ -190,7 +185,7 @@ func (snap *Snapshot) Fingerprint(group uint32) uint64 {
 	return sum
 }
 
-func (snap *Snapshot) each(p *part, visit func(key uint64, val []byte)) {
+func (snap *cut) each(p *part, visit func(key uint64, val []byte)) {
 	stride := snap.s.stride
 	tables(p.dir, func(t *table) bool {
 		for pos, run := snap.runOf(p, t, 0); run > 0; pos, run = snap.runOf(p, t, pos+run) {
@@ -205,7 +200,7 @@ func (snap *Snapshot) each(p *part, visit func(key uint64, val []byte)) {
 
 // runOf returns the next run of entries, at from or later, that belong to the
 // snapshot; its length is 0 if there is none.
-func (snap *Snapshot) runOf(p *part, t *table, from int) (pos, length int) {
+func (snap *cut) runOf(p *part, t *table, from int) (pos, length int) {
 	n := int(t.n)
 	if p.replace {
 		return from, n - from
@@ -226,7 +221,7 @@ func (snap *Snapshot) runOf(p *part, t *table, from int) (pos, length int) {
 }
 
 // seek moves the cursor to the first run at pos or later.
-func (snap *Snapshot) seek(p *part) {
+func (snap *cut) seek(p *part) {
 	c := &snap.cursor
 	depth := bits.Len(uint(len(p.dir))) - 1
 	for c.dir < len(p.dir) {

@@ -13,7 +13,7 @@ import (
 )
 
 // encode returns the chunks of a snapshot one after the other.
-func encode(snap *Snapshot, maxBytes int) []byte {
+func encode(snap Snapshot, maxBytes int) []byte {
 	var all, buf []byte
 	for done := false; !done; {
 		buf, _, _, done = snap.Next(buf, maxBytes)

@@ -32,7 +32,7 @@ type store struct {
 	maxEntries int
 	valueBytes int
 
-	live  []*Snapshot
+	live  []*cut
 	marks []uint32 // kept epochs, in the order they were kept
 
 	vals       [][]byte

@@ -66,7 +66,7 @@ type transfer struct {
 	copy    bool
 	bytes   int64
 	to      *Out
-	snap    *state.Snapshot
+	snap    state.Snapshot
 	// yours are groups of which the new owner needs no state but the word, when snap is nil.
 	yours  []uint32
 	behind []gate
@@ -383,7 +383,7 @@ func (m *moves) drain(t *Task, nowNS int64, e *Effects) int {
 }
 
 // cutFor cuts groups for their new owner: whole, or what changed since they were copied ahead.
-func (m *moves) cutFor(t *Task, r *round, to int, groups []uint32) *state.Snapshot {
+func (m *moves) cutFor(t *Task, r *round, to int, groups []uint32) state.Snapshot {
 	if r.change.Mode == core.MoveDelta {
 		if t.w.graph.Job.Bug("skip-last-delta") {
 			return t.keyed.Cut(nil)
@@ -394,7 +394,7 @@ func (m *moves) cutFor(t *Task, r *round, to int, groups []uint32) *state.Snapsh
 }
 
 // cutSinceCopy cuts what changed of groups since they were copied ahead to a task, or all where they were not.
-func (m *moves) cutSinceCopy(t *Task, to int, groups []uint32) *state.Snapshot {
+func (m *moves) cutSinceCopy(t *Task, to int, groups []uint32) state.Snapshot {
 	for i, c := range m.copies {
 		if c.to == to && slices.Equal(c.groups, groups) {
 			snap := t.keyed.CutSince(groups, c.mark)
