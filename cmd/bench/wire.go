@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weir-bench/weir/engine/host"
+	"github.com/weir-bench/weir/engine/storage/blob"
 	"github.com/weir-bench/weir/suites/runner"
 	"github.com/weir-bench/weir/suites/spec"
 )
@@ -20,7 +21,7 @@ func child([]string) (code int, is bool) {
 	if !host.IsWorker() {
 		return 0, false
 	}
-	return host.WorkerMain(), true
+	return host.WorkerMain(blob.Open), true
 }
 
 // known lists what this build can run.

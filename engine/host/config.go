@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/storage"
 	"github.com/weir-bench/weir/engine/task"
 )
 
@@ -37,9 +38,11 @@ type Config struct {
 	Spares int
 	// Routes sets initial route tables: operator index → task of each key group.
 	Routes map[int][]int32
-	// Dir is where checkpoints go; empty: there are none. NoSync leaves writing back to the operating system.
-	Dir    string
-	NoSync bool
+	// Dir is where checkpoints go, a folder or URL (storage.ParseAddress); empty: there are none. NoSync leaves writing
+	// back to the operating system. Storage opens it, in this process; workers have their own. nil: folders only.
+	Dir     string
+	NoSync  bool
+	Storage storage.Opener
 	// Command starts a worker, which has to call WorkerMain; nil: this program without arguments. Env is added to
 	// its environment, of which it has to pass on WEIR_WORKER.
 	Command []string

@@ -20,7 +20,7 @@ const orphanVariable = "WEIR_TEST_ORPHAN"
 
 func TestMain(m *testing.M) {
 	if IsWorker() {
-		os.Exit(WorkerMain())
+		os.Exit(WorkerMain(nil))
 	}
 	if os.Getenv(orphanVariable) != "" {
 		os.Exit(orphanMain())

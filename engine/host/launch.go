@@ -20,7 +20,7 @@ type launch struct {
 	Listen  string
 	BaseNS  int64 // the run's start on the shared monotonic clock
 	Job     string
-	Dir     string // for checkpoints; empty: none
+	Dir     string // or URL for checkpoints; empty: none
 	NoSync  bool   `json:",omitempty"`
 	// MemoryBytes is the soft limit of the Go heap.
 	MemoryBytes int64

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/weir-bench/weir/engine/coord"
+	"github.com/weir-bench/weir/engine/storage"
 )
 
 // Harness is the stand-in for systems without epoll: it cannot be started.
 type Harness struct{}
 
 // WorkerMain says that this system is not supported.
-func WorkerMain() int {
+func WorkerMain(storage.Opener) int {
 	fmt.Fprintln(os.Stderr, "worker:", ErrUnsupported)
 	return 1
 }

@@ -1,10 +1,7 @@
 package host
 
 import (
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
+	"context"
 	"sync"
 
 	"github.com/weir-bench/weir/engine/coord"
@@ -16,7 +13,8 @@ import (
 // goroutines.
 type vault struct {
 	store *storage.Store // nil: there is none
-	dir   string
+	dir   string         // or URL
+	stop  context.CancelFunc
 	busy  sync.WaitGroup
 	turn  sync.Mutex // one job at a time on the directory
 }
@@ -25,51 +23,22 @@ type vault struct {
 const TraceRetention = "retention-failed"
 
 func newVault(cfg *Config) (*vault, error) {
-	v := &vault{}
+	v := &vault{stop: func() {}}
 	if cfg.Dir == "" {
 		return v, nil
 	}
-	dir, err := filepath.Abs(cfg.Dir)
+	p, err := openPlace(cfg.Dir, cfg.Storage)
 	if err != nil {
-		return nil, fmt.Errorf("directory for checkpoints %s: %w", cfg.Dir, err)
-	}
-	if err := checkDir(dir); err != nil {
 		return nil, err
 	}
-	v.dir = dir
-	if v.store, err = storage.New(storage.OS{}, dir, cfg.Job.ID, storage.Options{NoSync: cfg.NoSync}); err != nil {
+	if err := p.check(cfg.Job.ID); err != nil {
 		return nil, err
 	}
-	return v, v.checkFresh()
-}
-
-// checkDir makes dir and says early what a checkpoint would otherwise fail with.
-func checkDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("directory for checkpoints: %w", err)
-	}
-	probe, err := os.CreateTemp(dir, ".probe-*")
-	if err != nil {
-		return fmt.Errorf("directory for checkpoints %s is not writable: %w", dir, err)
-	}
-	_ = probe.Close() // nothing was written
-	if err := os.Remove(probe.Name()); err != nil {
-		return fmt.Errorf("directory for checkpoints %s: %w", dir, err)
-	}
-	return nil
-}
-
-// checkFresh refuses a directory that holds checkpoints of an earlier run of the same name: this run's numbers would
-// meet them.
-func (v *vault) checkFresh() error {
-	ck, _, err := v.store.Newest()
-	if errors.Is(err, storage.ErrNoCheckpoint) {
-		return nil
-	}
-	if err == nil {
-		err = fmt.Errorf("checkpoint %d is there", ck.Number)
-	}
-	return fmt.Errorf("directory for checkpoints %s is in use by an earlier run of the same job; give an empty one: %w", v.dir, err)
+	var ctx context.Context
+	ctx, v.stop = context.WithCancel(context.Background())
+	v.dir = p.address
+	v.store, err = storage.New(p.within(ctx), p.dir, cfg.Job.ID, storage.Options{NoSync: cfg.NoSync})
+	return v, err
 }
 
 func (v *vault) complete(h *Harness, c coord.Complete) {
@@ -105,5 +74,8 @@ func (v *vault) choose(h *Harness) {
 	})
 }
 
-// wait waits for what goroutines are doing.
-func (v *vault) wait() { v.busy.Wait() }
+// wait waits for what goroutines are doing; what a server does not answer is given up.
+func (v *vault) wait() {
+	v.stop()
+	v.busy.Wait()
+}

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if host.IsWorker() {
-		os.Exit(host.WorkerMain())
+		os.Exit(host.WorkerMain(nil))
 	}
 	os.Exit(m.Run())
 }
