@@ -55,6 +55,9 @@ type OperatorSpec struct {
 	// bounds what one task keeps of it besides, keys and values; 0: 64 MiB.
 	Store           string
 	StoreCacheBytes int64
+	// Backend is where the tasks keep their state: BackendHeap (also ""), in memory, or BackendPebble, on disk, with at most
+	// StoreCacheBytes of it in memory.
+	Backend string
 	// Recovery is the fault-tolerance strategy of the operator's tasks.
 	Recovery string
 	// Transactional makes a sink hold its outputs back until the checkpoint that covers them is complete.
@@ -64,6 +67,12 @@ type OperatorSpec struct {
 	// Params are the operator's own parameters.
 	Params map[string]string
 }
+
+// The backends of keyed state.
+const (
+	BackendHeap   = "heap"
+	BackendPebble = "pebble"
+)
 
 // Job is a dataflow: operators in an order in which every input comes before its reader.
 type Job struct {
@@ -77,6 +86,14 @@ type Job struct {
 	CheckpointTimeout time.Duration
 	// Retain is how many complete checkpoints are kept.
 	Retain int
+	// Incremental lets a checkpoint write only what changed since the last complete one of a task; every FullEvery-th one
+	// (0: 10) is whole all the same.
+	Incremental bool
+	FullEvery   int
+	// Unaligned lets barriers pass without blocking a channel: what is under way between them is part of the checkpoint, up
+	// to InFlightBytes a task (0: 64 MiB), beyond which the checkpoint is aborted.
+	Unaligned     bool
+	InFlightBytes int
 	// Heartbeat and Lease: a worker reports at least each Heartbeat and is declared lost after a silence of Lease.
 	Heartbeat, Lease time.Duration
 	// WindowRecords bounds the inputs under way in one channel; WindowDelay is the queueing delay that the adaptive
@@ -118,6 +135,8 @@ func (j Job) WithDefaults() Job {
 	def(&j.Lease, 500*time.Millisecond)
 	def(&j.WindowDelay, 100*time.Millisecond)
 	num(&j.Retain, 2)
+	num(&j.FullEvery, 10)
+	num(&j.InFlightBytes, 64<<20)
 	num(&j.WindowRecords, 128<<10)
 	num(&j.LogBytes, 64<<20)
 	num(&j.ChunkBytes, 64<<10)

@@ -13,6 +13,7 @@ const (
 	MsgFence          MsgType = "fence"           // Task, Epoch: refuse what older deployments of Task send; answer with MsgFenced
 	MsgPromote        MsgType = "promote"         // Task, Epoch, Order, Received: the standby becomes the primary
 	MsgCheckpointDone MsgType = "checkpoint-done" // ID: the checkpoint is complete
+	MsgCheckpointGone MsgType = "checkpoint-gone" // ID: the checkpoint was given up; nobody waits for its barriers any more
 )
 
 // Messages from workers to the coordinator.
