@@ -333,7 +333,7 @@ func (m *moves) finish(t *Task, r *round) {
 			t.heldRecords += r.waited
 			m.lastDone = &core.Msg{Type: core.MsgMoved, Task: t.info.ID, ID: r.version, Bytes: r.bytes, Records: r.waited}
 			if t.Role == core.RolePrimary {
-				t.w.say(*m.lastDone)
+				t.w.sayDone(m.lastDone)
 			}
 			return
 		}
@@ -444,7 +444,7 @@ func (m *moves) copyDone(t *Task, tr *transfer) {
 	}
 	m.lastDone = &core.Msg{Type: core.MsgCopied, Task: t.info.ID, ID: tr.version, Bytes: tr.bytes}
 	if t.Role == core.RolePrimary {
-		t.w.say(*m.lastDone)
+		t.w.sayDone(m.lastDone)
 	}
 }
 

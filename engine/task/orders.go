@@ -34,6 +34,15 @@ func (w *Worker) orderTo(node int) {
 	}
 }
 
+// sayDone tells the coordinator that a task's part of a migration is done, behind the order that led to it: what the
+// coordinator begins next must not meet a standby that took over before that part.
+func (w *Worker) sayDone(m *core.Msg) {
+	if !w.graph.Job.Bug("done-ahead-of-order") {
+		w.orderTo(Harness)
+	}
+	w.say(*m)
+}
+
 func (w *Worker) standbyOf(t *Task, node int) bool {
 	p, _ := w.place(t.info.ID)
 	return p.Standby == node

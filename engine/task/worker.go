@@ -323,7 +323,7 @@ func (w *Worker) promote(m *core.Msg) {
 	}
 	t.Role, t.Epoch, t.replayed = core.RolePrimary, m.Epoch, true
 	if last := t.moves.lastDone; last != nil {
-		w.say(*last) // the old primary may have died before it said so
+		w.sayDone(last) // the old primary may have died before it said so
 	}
 	t.toOrder, t.hasOrder = nil, t.order.To()
 	for _, o := range t.outs {

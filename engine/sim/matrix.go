@@ -1,0 +1,347 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-bench/weir/engine/coord"
+	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/migration"
+	"github.com/weir-bench/weir/engine/recovery"
+	"github.com/weir-bench/weir/engine/task"
+)
+
+// Cell is one field of the crash matrix: one migration, stopped at one step of its protocol by one fault.
+type Cell struct {
+	Seed uint64
+	// Operator is "count" or "windows"; with windows, open ones move, and what closes them.
+	Operator  string
+	Migration string
+	// Recovery is the strategy of all operators, Transactional the kind of the sink.
+	Recovery      string
+	Transactional bool
+	// Victim is what the fault hits, see Victims; empty: there is no fault. Step is when: the number of steps of the
+	// protocol before it, 0: as soon as the migration has begun.
+	Victim string
+	Step   int
+	Bugs   []string
+}
+
+// CellResult is what a cell gave.
+type CellResult struct {
+	// Steps names the steps of the migration's protocol up to its end or its roll-back, in order.
+	Steps []string
+	// Struck is the step at which the fault came, empty when the migration was over before.
+	Struck string
+	// Completed and RolledBack say how the migration ended.
+	Completed, RolledBack bool
+	// Violation is empty when every promise was kept.
+	Violation string
+	Traces    []coord.Trace
+}
+
+// Victims are what a fault of the matrix hits.
+func Victims() []string {
+	return []string{"source", "target", "third", "source-controller", "target-controller", "source-zombie", "target-zombie", "source-pause", "link"}
+}
+
+// The workers of a cell's job by slot, and its keyed operator.
+const (
+	slotSource = 0
+	slotTarget = 1
+	slotThird  = 2
+	cellOp     = 1
+)
+
+// cell is a cell's run.
+type cell struct {
+	Cell
+	external bool // its state is in an external store
+	w        *World
+	rows     rowLog
+	strat    migration.Strategy
+	promise  recovery.Promise
+	before   []int32 // the route table
+	ref      *Reference
+	moves    []core.Move
+	steps    stepper
+	due      int64 // records that may be emitted
+	res      CellResult
+}
+
+// RunCell runs one cell. A migration that the fault rolled back is done again; one that completed is undone: both when all
+// records have been worked on, and without a fault.
+//
+// ref is what a run without a migration gives, see Refer.
+func RunCell(c Cell, ref *Reference) CellResult {
+	strat, err := migration.Lookup(c.Migration)
+	if err != nil {
+		return CellResult{Violation: err.Error()}
+	}
+	r, err := newCell(c, strat.External)
+	r.strat = strat
+	if r.ref = ref; err == nil {
+		err = r.run()
+	}
+	if err != nil {
+		r.res.Violation = err.Error()
+	}
+	r.res.Traces = r.w.Traces
+	return r.res
+}
+
+// cellRecords is the length of the feed: 60 ms, the migration begins after a third.
+const cellRecords = 600
+
+func newCell(c Cell, external bool) (*cell, error) {
+	r := &cell{Cell: c, external: external, due: cellRecords + 2, rows: rowLog{windows: c.Operator == "windows"}, w: newWorld(c.Seed)}
+	rec, err := recovery.Lookup(c.Recovery)
+	if err != nil {
+		return r, err
+	}
+	r.promise = rec.Eager
+	if c.Transactional {
+		r.promise = rec.Transactional
+	}
+	job := r.job(rec)
+	clock := func() int64 { return r.w.nowNS }
+	r.w.edge = task.NewEdge(clock, cellFeed{feed{keys: 70, seed: c.Seed}}, r.rows.collect)
+	for s := range 2 {
+		r.w.edge.Bound(s, cellRecords/2)
+	}
+	if r.w.coord, err = coord.New(job, r.w.edge, 0, clock); err != nil {
+		return r, err
+	}
+	watch := newWatcher(r.w)
+	r.steps = stepper{w: r.w, watch: watch}
+	r.w.watch = func() error {
+		if err := watch.check(); err != nil {
+			return err
+		}
+		r.onStep()
+		return nil
+	}
+	r.w.harness(r.w.coord.Begin)
+	r.emitLoop()
+	r.w.tickLoop()
+	return r, nil
+}
+
+// emitLoop emits the feed, 10 records a millisecond from startNS on, up to the bound that due sets.
+func (c *cell) emitLoop() {
+	c.w.harness(func(e *coord.Effects) {
+		if n := c.w.edge.Splits(); n > 0 {
+			due := make([]uint64, n)
+			for s := range due {
+				due[s] = uint64(min(max(c.w.nowNS-startNS, 0)/recordNS, c.due)) / uint64(n)
+			}
+			c.w.edge.Emit(due, 1<<20, &e.Edge)
+		}
+	})
+	c.w.after(emitNS, c.emitLoop)
+}
+
+// cellFeed is a feed with values.
+type cellFeed struct{ feed }
+
+func (f cellFeed) Fill(dst *core.Columns, split, splits int, from uint64, n int) {
+	before := dst.Len()
+	f.feed.Fill(dst, split, splits, from, n)
+	for _, k := range dst.Keys[before:] {
+		dst.Vals = append(dst.Vals, int64(k%100))
+	}
+}
+
+// job is two sources, three tasks with keyed state and one sink, which sees whether a moved key's answers keep their order.
+func (c *cell) job(rec recovery.Strategy) core.Job {
+	op := func(name, kind string, place []int, inputs ...string) core.OperatorSpec {
+		return core.OperatorSpec{Name: name, Kind: kind, Parallelism: len(place), Place: place, Inputs: inputs, Recovery: c.Recovery}
+	}
+	k := int(c.Seed)
+	in := op("in", "source", []int{k % 3, (k + 1) % 3})
+	keyed := op("keyed", "count", []int{slotSource, slotTarget, slotThird}, "in")
+	keyed.Groups, keyed.ValueBytes = 12, 8+16*(k%2)
+	if c.Operator == "windows" {
+		in.Params = map[string]string{"time": "due", "step": "1ms"}
+		keyed.Kind, keyed.ValueBytes = "tumbling", 0
+		keyed.Params = map[string]string{"time": "due", "size": "25ms", "function": "sum"}
+	}
+	job := core.Job{ID: "sim", Seed: c.Seed, Workers: 3, Bugs: c.Bugs, Heartbeat: 20 * time.Millisecond, Lease: 100 * time.Millisecond,
+		WindowRecords: []int{64, 512}[k/2%2], ChunkBytes: []int{64, 256}[k/4%2]}
+	switch {
+	case c.external:
+		keyed.Store, keyed.StoreCacheBytes = simStore, 300
+	case rec.Checkpoints || c.Transactional || c.Migration == "stop-restart":
+		job.Checkpoint, job.CheckpointTimeout = 15*time.Millisecond, 200*time.Millisecond
+	}
+	out := op("out", "sink", []int{(k + 2) % 3}, "keyed")
+	out.Transactional = c.Transactional
+	job.Operators = []core.OperatorSpec{in, keyed, out}
+	return job
+}
+
+// run is the story of a cell.
+func (c *cell) run() error {
+	if c.Migration != "" {
+		if err := c.begin(); err != nil {
+			return err
+		}
+	}
+	if err := c.until("the end of the feed", c.w.edge.Ended); err != nil {
+		return err
+	}
+	rows := c.rows.seen
+	c.rows.seen = maps.Clone(rows) // the job is over: what a failure found later makes it say again does not count
+	if err := c.until("rest after the end", c.settled); err != nil {
+		return err
+	}
+	c.rows.seen = rows
+	if c.Migration == "" {
+		return nil
+	}
+	if err := c.verdict(); err != nil {
+		return err
+	}
+	c.Victim = ""
+	back := c.moves
+	if c.res.Completed {
+		back = inverse(c.moves)
+	}
+	if err := c.migrate(back); err != nil {
+		return fmt.Errorf("liveness: another migration is refused: %w", err)
+	}
+	if err := c.until("the end of another migration", c.settled); err != nil {
+		return err
+	}
+	want := c.before
+	if !c.res.Completed {
+		want = apply(c.before, c.moves)
+	}
+	return c.state(want)
+}
+
+// begin starts the migration a third into the feed.
+func (c *cell) begin() error {
+	at := startNS + cellRecords/3*recordNS + int64(c.Seed%5)*3*ms
+	if err := c.until("the start", func() bool { return c.w.nowNS >= at && c.w.coord.Running() }); err != nil {
+		return err
+	}
+	c.before = slices.Clone(c.w.coord.Routes(cellOp).Task)
+	for g, owner := range c.before {
+		swapped := c.Seed%2 == 1 && owner == slotTarget && g%2 == 0
+		switch {
+		case owner == slotSource && g != 0:
+			c.moves = append(c.moves, core.Move{Group: uint32(g), From: slotSource, To: slotTarget})
+		case swapped:
+			c.moves = append(c.moves, core.Move{Group: uint32(g), From: slotTarget, To: slotSource})
+		}
+	}
+	c.steps.watch.look()
+	c.steps.was = c.steps.look()
+	c.steps.on = true
+	if err := c.migrate(c.moves); err != nil {
+		return err
+	}
+	c.onStep()
+	return nil
+}
+
+func (c *cell) migrate(moves []core.Move) (err error) {
+	c.w.harness(func(e *coord.Effects) {
+		err = c.w.coord.Migrate(migration.Request{Operator: cellOp, Moves: moves, Rounds: 2}, c.strat, e)
+	})
+	return err
+}
+
+func (c *cell) until(what string, done func() bool) error {
+	err := c.w.run(c.w.nowNS+deadlineNS, done)
+	switch {
+	case errors.As(err, &errInvariant{}):
+		return fmt.Errorf("safety: %w", err)
+	case err != nil:
+		return fmt.Errorf("liveness: %w", err)
+	case !done():
+		return fmt.Errorf("liveness: %s did not come within %v of simulated time; %s", what, time.Duration(deadlineNS), c.w.stuck())
+	}
+	return nil
+}
+
+// settled says whether all has been worked on and nothing is under way. A task may be found lost after the end, which makes
+// the job run to its end once more.
+func (c *cell) settled() bool {
+	if !c.w.edge.Ended() || !c.w.coord.Settled() {
+		return false
+	}
+	for slot := range 3 {
+		node := c.w.coord.NodeOfSlot(slot)
+		if node < 0 {
+			continue // its standbys have taken over
+		}
+		if k := c.w.workers[node]; !k.alive || k.frozen {
+			return false
+		}
+	}
+	return c.steps.watch.there()
+}
+
+// onStep counts the steps of the protocol and strikes at the right one.
+func (c *cell) onStep() {
+	if !c.steps.on {
+		return
+	}
+	name, more := c.steps.next()
+	if name != "" {
+		c.res.Steps = append(c.res.Steps, name)
+	}
+	if len(c.res.Steps) > c.Step && c.Victim != "" && c.res.Struck == "" {
+		c.res.Struck = c.res.Steps[c.Step]
+		c.strike()
+	}
+	c.steps.on = more
+}
+
+// strike injects the fault.
+func (c *cell) strike() {
+	source, target := c.w.coord.NodeOfSlot(slotSource), c.w.coord.NodeOfSlot(slotTarget)
+	switch c.Victim {
+	case "source":
+		c.w.crash(source)
+	case "target":
+		c.w.crash(target)
+	case "third":
+		c.w.crash(c.w.coord.NodeOfSlot(slotThird))
+	case "source-controller":
+		c.w.partition(source, task.Harness, 30*ms)
+	case "target-controller":
+		c.w.partition(target, task.Harness, 30*ms)
+	case "source-zombie":
+		c.w.freeze(source, 180*ms)
+	case "target-zombie":
+		c.w.freeze(target, 180*ms)
+	case "source-pause":
+		c.w.freeze(source, 40*ms)
+	case "link":
+		c.w.partition(source, target, 15*ms)
+	default:
+		panic("sim: no victim " + c.Victim)
+	}
+}
+
+func inverse(moves []core.Move) []core.Move {
+	back := make([]core.Move, len(moves))
+	for i, m := range moves {
+		back[i] = core.Move{Group: m.Group, From: m.To, To: m.From}
+	}
+	return back
+}
+
+func apply(table []int32, moves []core.Move) []int32 {
+	table = slices.Clone(table)
+	for _, m := range moves {
+		table[m.Group] = int32(m.To)
+	}
+	return table
+}

@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/weir-bench/weir/engine/migration"
+)
+
+// MatrixOptions say which part of the crash matrix to run: every migration strategy × the recovery strategies that go with
+// it × what is moved × every step of the protocol × every victim.
+type MatrixOptions struct {
+	// First is the first seed, Seeds how many there are; each is a whole matrix under other delays and sizes.
+	First, Seeds uint64
+	// Migration and Recovery restrict the matrix to one strategy; empty: all.
+	Migration, Recovery string
+	// Thin takes one victim a step, each in turn, instead of all.
+	Thin bool
+}
+
+// guarantee is a recovery strategy with a kind of sink.
+type guarantee struct {
+	recovery      string
+	transactional bool
+}
+
+func guarantees() []guarantee {
+	return []guarantee{{"none", false}, {"checkpoint", false}, {"checkpoint", true}, {"active", false}}
+}
+
+// Matrix runs the crash matrix and calls visit with each cell, until it returns false. Per seed and combination, the first
+// cell is the one without a fault, which tells the steps.
+func Matrix(o MatrixOptions, visit func(Cell, *CellResult) bool) error {
+	for seed := o.First; seed < o.First+o.Seeds; seed++ {
+		for _, operator := range []string{"count", "windows"} {
+			for _, s := range migration.Strategies() {
+				if o.Migration != "" && o.Migration != s.Name || operator == "windows" && (s.Plain || s.External) {
+					continue
+				}
+				ref, err := Refer(seed, operator, s.External)
+				if err != nil {
+					return fmt.Errorf("seed %d of %s without a migration: %w", seed, operator, err)
+				}
+				for i, g := range guarantees() {
+					if o.Recovery != "" && o.Recovery != g.recovery || !goesWith(s, g.recovery) {
+						continue
+					}
+					c := Cell{Seed: seed, Operator: operator, Migration: s.Name, Recovery: g.recovery, Transactional: g.transactional}
+					if !o.row(c, i, ref, visit) {
+						return nil
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// row runs the cells of one combination.
+func (o *MatrixOptions) row(c Cell, turn int, ref *Reference, visit func(Cell, *CellResult) bool) bool {
+	plain := RunCell(c, ref)
+	if !visit(c, &plain) {
+		return false
+	}
+	victims := Victims()
+	for step := range plain.Steps {
+		for i, victim := range victims {
+			if o.Thin && i != (step+turn+int(c.Seed))%len(victims) {
+				continue
+			}
+			c.Victim, c.Step = victim, step
+			if r := RunCell(c, ref); !visit(c, &r) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// String names the cell in the form that ParseCell reads.
+func (c Cell) String() string {
+	return fmt.Sprintf("%d/%s/%s/%s/%v/%s/%d", c.Seed, c.Operator, c.Migration, c.Recovery, c.Transactional, c.Victim, c.Step)
+}
