@@ -18,7 +18,7 @@ var errGivenUp = errors.New("the task was deployed anew")
 // disk writes and reads a worker's state files on goroutines of its own.
 type disk struct {
 	job     string
-	place   func() (place, error)
+	place   func() (Place, error)
 	options storage.Options
 	reading sync.WaitGroup  // goroutines that read a snapshot of the worker's state
 	wanted  context.Context // of those goroutines
@@ -30,7 +30,7 @@ type disk struct {
 
 func newDisk(l *launch, open storage.Opener) *disk {
 	d := &disk{job: l.Job, options: storage.Options{NoSync: l.NoSync}, loads: make(chan struct{}, 2)}
-	d.place = sync.OnceValues(func() (place, error) { return openPlace(l.Dir, open) })
+	d.place = sync.OnceValues(func() (Place, error) { return OpenPlace(l.Dir, open) })
 	d.wanted, d.stop = context.WithCancel(context.Background())
 	return d
 }
@@ -42,7 +42,7 @@ func (d *disk) store(f *watchedFS) (*storage.Store, error) {
 		return nil, err
 	}
 	f.FS = p.within(f.wanted)
-	return storage.New(f, p.dir, d.job, d.options)
+	return storage.New(f, p.address.Dir, d.job, d.options)
 }
 
 // snapshot makes r durable and calls done on another goroutine.

@@ -17,25 +17,24 @@ var errNoStore = errors.New("no directory for checkpoints was given")
 // probeTimeout bounds how long an object store may take to answer before a run.
 const probeTimeout = 20 * time.Second
 
-// place is where the checkpoints of a run are: files, and a folder in them. address is what others open it by.
-type place struct {
+// Place is where checkpoints are kept: files, and a folder in them. Several goroutines may use it if the files allow it.
+type Place struct {
 	fs      storage.FS
-	dir     string
-	address string
+	address storage.Address
 }
 
-// openPlace opens a folder or URL. open is nil for folders only.
-func openPlace(text string, open storage.Opener) (place, error) {
+// OpenPlace opens a folder or URL, see storage.ParseAddress. It asks no server yet. open is nil for folders only.
+func OpenPlace(text string, open storage.Opener) (Place, error) {
 	if text == "" {
-		return place{}, errNoStore
+		return Place{}, errNoStore
 	}
 	a, err := storage.ParseAddress(text)
 	if err != nil {
-		return place{}, fmt.Errorf("directory for checkpoints: %w", err)
+		return Place{}, fmt.Errorf("directory for checkpoints: %w", err)
 	}
 	if a.Local() { // workers may have another working directory
 		if a.Dir, err = filepath.Abs(a.Dir); err != nil {
-			return place{}, fmt.Errorf("directory for checkpoints %s: %w", a, err)
+			return Place{}, fmt.Errorf("directory for checkpoints %s: %w", a, err)
 		}
 	}
 	if open == nil {
@@ -43,66 +42,71 @@ func openPlace(text string, open storage.Opener) (place, error) {
 	}
 	files, err := open(a)
 	if err != nil {
-		return place{}, fmt.Errorf("directory for checkpoints: %w", err)
+		return Place{}, fmt.Errorf("directory for checkpoints: %w", err)
 	}
-	return place{fs: files, dir: a.Dir, address: a.String()}, nil
+	return Place{fs: files, address: a}, nil
 }
+
+// Join returns a folder of the place.
+func (p Place) Join(name string) Place { return Place{fs: p.fs, address: p.address.Join(name)} }
+
+// String returns the address, which opens the same place in another process.
+func (p Place) String() string { return p.address.String() }
 
 // within returns the place's files, whose operations end when ctx does if they can take long.
-func (p place) within(ctx context.Context) storage.FS { return within(ctx, p.fs) }
-
-func within(ctx context.Context, files storage.FS) storage.FS {
-	if i, ok := files.(storage.Interruptible); ok {
+func (p Place) within(ctx context.Context) storage.FS {
+	if i, ok := p.fs.(storage.Interruptible); ok {
 		return i.WithContext(ctx)
 	}
-	return files
+	return p.fs
 }
 
-// check says early what a checkpoint would otherwise fail with: a place that cannot be written, is full, or holds
-// checkpoints or files of others, which this run's would meet. It leaves everything as it was.
-func (p place) check(job string) error {
+// open returns a job's checkpoints for a short while.
+func (p Place) open(job string) (s *storage.Store, files storage.FS, cancel context.CancelFunc, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	files = p.within(ctx)
+	if s, err = storage.New(files, p.address.Dir, job, storage.Options{}); err != nil {
+		cancel()
+		return nil, nil, nil, err
+	}
+	return s, files, cancel, nil
+}
+
+// Check says early what the checkpoints of a job would otherwise fail with: that the place cannot be written, or is full.
+// It leaves nothing but the folder.
+func (p Place) Check() error {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
-	files := p.within(ctx)
-	store, err := storage.New(files, p.dir, job, storage.Options{})
-	if err != nil {
-		return err
-	}
-	if err := storage.Probe(files, p.dir, fmt.Sprintf(".probe-%d", os.Getpid())); err != nil {
-		return fmt.Errorf("directory for checkpoints %s: %w", p.address, err)
-	}
-	if err := store.Vacant(); err != nil {
-		return fmt.Errorf("directory for checkpoints %s: it is not empty, and nothing in it was touched; give another one: %w", p.address, err)
+	if err := storage.Probe(p.within(ctx), p.address.Dir, fmt.Sprintf(".probe-%d", os.Getpid())); err != nil {
+		return fmt.Errorf("directory for checkpoints %s: %w", p, err)
 	}
 	return nil
 }
 
-// CheckStorage says what is wrong with a folder or URL for the checkpoints of a job, before a run has to. open is as in
-// Config.
-func CheckStorage(dir, job string, open storage.Opener) error {
-	p, err := openPlace(dir, open)
+// Vacant returns an error that wraps storage.ErrOccupied if there are checkpoints of a job, or files that are none, which
+// a new run of the job would meet. It changes nothing.
+func (p Place) Vacant(job string) error {
+	s, _, cancel, err := p.open(job)
 	if err != nil {
 		return err
 	}
-	return p.check(job)
+	defer cancel()
+	if err := s.Vacant(); err != nil {
+		return fmt.Errorf("directory for checkpoints %s: nothing in it was touched; give another one: %w", p, err)
+	}
+	return nil
 }
 
-// ClearStorage removes a job's checkpoints from a folder or URL, and the folder if nothing else is in it.
-func ClearStorage(dir, job string, open storage.Opener) error {
-	p, err := openPlace(dir, open)
+// Clear removes a job's checkpoints, and the folder if nothing else is in it.
+func (p Place) Clear(job string) error {
+	s, files, cancel, err := p.open(job)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
-	files := p.within(ctx)
-	store, err := storage.New(files, p.dir, job, storage.Options{})
-	if err != nil {
-		return err
+	if err := s.Clear(); err != nil {
+		return fmt.Errorf("remove the checkpoints of job %s from %s: %w", job, p, err)
 	}
-	if err := store.Clear(); err != nil {
-		return fmt.Errorf("remove the checkpoints of job %s from %s: %w", job, p.address, err)
-	}
-	_ = files.Remove(p.dir) // unless something else is in it
+	_ = files.Remove(p.address.Dir) // unless something else is in it
 	return nil
 }

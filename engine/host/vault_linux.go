@@ -27,17 +27,20 @@ func newVault(cfg *Config) (*vault, error) {
 	if cfg.Dir == "" {
 		return v, nil
 	}
-	p, err := openPlace(cfg.Dir, cfg.Storage)
+	p, err := OpenPlace(cfg.Dir, cfg.Storage)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.check(cfg.Job.ID); err != nil {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if err := p.Vacant(cfg.Job.ID); err != nil {
 		return nil, err
 	}
 	var ctx context.Context
 	ctx, v.stop = context.WithCancel(context.Background())
-	v.dir = p.address
-	v.store, err = storage.New(p.within(ctx), p.dir, cfg.Job.ID, storage.Options{NoSync: cfg.NoSync})
+	v.dir = p.String()
+	v.store, err = storage.New(p.within(ctx), p.address.Dir, cfg.Job.ID, storage.Options{NoSync: cfg.NoSync})
 	return v, err
 }
 

@@ -16,8 +16,22 @@ const (
 	SchemeS3   = "s3"   // a bucket of an S3-compatible object store
 )
 
-// ErrAddress says that a text is not an address where checkpoints could be kept.
+// ErrAddress says that a text is not an address where checkpoints could be kept. AddressError matches it.
 var ErrAddress = errors.New("not a storage address")
+
+// AddressError says what is wrong with an address, and what would be right. Nothing in it is a credential.
+type AddressError struct {
+	Text         string // the address, redacted
+	Problem, Fix string // as in: TEXT PROBLEM; FIX
+}
+
+// Error gives the address, the problem and what would be right.
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("%v: %s %s; %s", ErrAddress, e.Text, e.Problem, e.Fix)
+}
+
+// Is makes errors.Is(err, ErrAddress) true.
+func (e *AddressError) Is(target error) bool { return target == ErrAddress }
 
 // Address is where checkpoints are kept: a folder, or a place in an object store. It never holds credentials, as it is
 // printed, passed to workers, and part of a suite that is kept with its results.
@@ -37,18 +51,18 @@ func s3Params() []string {
 
 var bucketRE = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// ParseAddress reads a folder, file:///FOLDER, or s3://BUCKET/PATH?region=R&endpoint=URL. Its errors wrap ErrAddress,
-// say what would be right, and show no credentials.
+// ParseAddress reads a folder, file:///FOLDER, or s3://BUCKET/PATH?region=R&endpoint=URL. Its errors are
+// of type AddressError.
 func ParseAddress(text string) (Address, error) {
 	scheme, _, isURL := strings.Cut(text, "://")
 	if !isURL {
 		if scheme, _, ok := strings.Cut(text, ":"); ok && (scheme == SchemeFile || scheme == SchemeS3) {
-			return Address{}, fmt.Errorf("%w: %s has no // after the scheme; write %s://…", ErrAddress, Redact(text), scheme)
+			return Address{}, &AddressError{Redact(text), "has no // after the scheme", "write " + scheme + "://…"}
 		}
 		return Address{Scheme: SchemeFile, Dir: text}, nil
 	}
 	fail := func(problem, fix string) (Address, error) {
-		return Address{}, fmt.Errorf("%w: %s %s; %s", ErrAddress, Redact(text), problem, fix)
+		return Address{}, &AddressError{Redact(text), problem, fix}
 	}
 	if scheme != SchemeFile && scheme != SchemeS3 {
 		return fail(fmt.Sprintf("has the unknown scheme %q", scheme), "write a folder, file:///FOLDER or s3://BUCKET/PATH")

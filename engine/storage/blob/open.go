@@ -53,7 +53,7 @@ func Open(a storage.Address) (storage.FS, error) {
 	}
 	if cfg.Region == "" {
 		if endpoint == "" {
-			return nil, fmt.Errorf("%w: %s has no region, and the environment has none; add ?region=REGION", storage.ErrAddress, a)
+			return nil, &storage.AddressError{Text: a.String(), Problem: "has no region, and the environment has none", Fix: "add ?region=REGION"}
 		}
 		cfg.Region = defaultRegion
 	}
