@@ -93,8 +93,8 @@ func RunCell(c Cell, ref *Reference) CellResult {
 	return r.res
 }
 
-// cellRecords is the length of the feed: 60 ms, the migration begins after a third.
-const cellRecords = 600
+// cellRecords is the length of the feed: 48 ms, the migration begins after a quarter.
+const cellRecords = 480
 
 func newCell(c Cell, external bool) (*cell, error) {
 	r := &cell{Cell: c, external: external, due: cellRecords + 2, rows: rowLog{windows: c.Operator == "windows"}, w: newWorld(c.Seed)}
@@ -223,9 +223,9 @@ func (c *cell) run() error {
 	return c.state(want)
 }
 
-// begin starts the migration a third into the feed.
+// begin starts the migration a quarter into the feed.
 func (c *cell) begin() error {
-	at := startNS + cellRecords/3*recordNS + int64(c.Seed%5)*3*ms
+	at := startNS + cellRecords/4*recordNS + int64(c.Seed%5)*3*ms
 	if err := c.until("the start", func() bool { return c.w.nowNS >= at && c.w.coord.Running() }); err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ type MatrixOptions struct {
 	First, Seeds uint64
 	// Migration and Recovery restrict the matrix to one strategy; empty: all.
 	Migration, Recovery string
-	// Thin takes one victim a step, each in turn, instead of all.
-	Thin bool
+	// Thin n takes every n-th step, with one victim, each in turn; 0: every step with every victim.
+	Thin int
 }
 
 // guarantee is a recovery strategy with a kind of sink.
@@ -62,9 +62,10 @@ func (o *MatrixOptions) row(c Cell, turn int, ref *Reference, visit func(Cell, *
 		return false
 	}
 	victims := Victims()
+	shift := turn + int(c.Seed)
 	for step := range plain.Steps {
 		for i, victim := range victims {
-			if o.Thin && i != (step+turn+int(c.Seed))%len(victims) {
+			if n := o.Thin; n > 0 && ((step+shift)%n > 0 || i != ((step+shift)/n+shift)%len(victims)) {
 				continue
 			}
 			c.Victim, c.Step = victim, step

@@ -29,8 +29,7 @@ type progress struct {
 func (s *stepper) look() progress {
 	var p progress
 	p.at, p.begun = s.w.coord.MoveStep()
-	for i := range s.watch.views {
-		v := &s.watch.views[i]
+	for _, v := range s.watch.views {
 		p.deployed += int(v.deploy)
 		p.barriers += v.Barriers
 		p.aligned += v.Aligning

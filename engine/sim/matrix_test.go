@@ -11,6 +11,7 @@ import (
 
 var (
 	matrixFlag = flag.Uint64("matrix", 0, "run the whole crash matrix under this many seeds instead of a thin one")
+	thinFlag   = flag.Int("thin", 0, "with -matrix: every n-th step only, with one victim each")
 	cellFlag   = flag.String("cell", "", "run this cell of the crash matrix only, as a failure names it")
 )
 
@@ -39,8 +40,8 @@ func reportCell(t *testing.T, c Cell, r *CellResult) {
 	t.Errorf("%s: %s\n  struck at %q\n  repro: go test ./engine/sim -run TestMatrix -v -cell=%s", c, r.Violation, r.Struck, c)
 }
 
-// TestMatrix stops every migration strategy at every step of its protocol: thin, so that each step meets one victim, by
-// default; -matrix=N runs all of it, under N seeds (about two minutes each), as `bench sim --matrix` does.
+// TestMatrix stops every migration strategy at the steps of its protocol: every third one by default, with one victim each;
+// -matrix=N runs all of it, under N seeds (about three minutes each), as `bench sim --matrix` does.
 func TestMatrix(t *testing.T) {
 	if *cellFlag != "" {
 		c := parseCell(t, *cellFlag)
@@ -62,7 +63,10 @@ func TestMatrix(t *testing.T) {
 		}
 		return
 	}
-	o := MatrixOptions{First: 1, Seeds: max(*matrixFlag, 1), Thin: *matrixFlag == 0}
+	o := MatrixOptions{First: *fromFlag, Seeds: *matrixFlag, Thin: *thinFlag}
+	if *matrixFlag == 0 {
+		o.Seeds, o.Thin = 1, 3
+	}
 	cells, completed, rolledBack := 0, 0, 0
 	err := Matrix(o, func(c Cell, r *CellResult) bool {
 		cells++

@@ -133,7 +133,7 @@ func (c *cell) state(table []int32) error {
 
 // fingerprints returns a hash of the state of each key group, at its owner, of which there is one.
 func (c *cell) fingerprints() ([]uint64, error) {
-	watch := newWatcher(c.w)
+	watch := c.steps.watch
 	if err := watch.check(); err != nil {
 		return nil, fmt.Errorf("safety: %w", err)
 	}
@@ -160,8 +160,7 @@ func (c *cell) fingerprints() ([]uint64, error) {
 
 // standbys says whether a standby that has consumed what its primary has is its equal.
 func (c *cell) standbys(prints []uint64, table []int32) (err error) {
-	watch := newWatcher(c.w)
-	watch.look()
+	watch := c.steps.watch
 	for _, k := range c.w.workers {
 		if k == nil || !k.alive || k.w.Epoch() == 0 {
 			continue

@@ -22,9 +22,10 @@ func (e errInvariant) Error() string { return "invariant: " + e.what }
 //   - every task that sends by key has the coordinator's table;
 //   - no task has anything left of a migration.
 type watcher struct {
-	w     *World
-	views []seenTask // of the tasks that have key groups, or send by key
-	view  task.View
+	w      *World
+	byNode [][]seenTask // as of the worker's last step
+	views  []*seenTask  // of the tasks on live workers that have key groups, or send by key
+	view   task.View
 	// newest is, by deployment and task, the epoch of the newest primary that there ever was.
 	newest map[[2]int]uint32
 }
@@ -38,37 +39,51 @@ type seenTask struct {
 
 func newWatcher(w *World) *watcher { return &watcher{w: w, newest: map[[2]int]uint32{}} }
 
-// look gathers what the tasks on live workers know.
+// look gathers what the tasks on live workers know: anew of those that have taken a step.
 func (x *watcher) look() {
-	n := 0
-	for _, k := range x.w.workers {
+	x.views = x.views[:0]
+	for len(x.byNode) < len(x.w.workers) {
+		x.byNode = append(x.byNode, nil)
+	}
+	for node, k := range x.w.workers {
 		if k == nil || !k.alive || k.w.Epoch() == 0 {
 			continue
 		}
-		k.w.Views(&x.view, func(v *task.View) {
-			if v.Role != core.RolePrimary || v.Owns == nil && len(v.Tables) == 0 {
-				return
-			}
-			if n == len(x.views) {
-				x.views = append(x.views, seenTask{})
-			}
-			s := &x.views[n]
-			reads, tables := append(s.Reads[:0], v.Reads...), append(s.Tables[:0], v.Tables...)
-			s.node, s.deploy, s.View = k.node, k.w.Epoch(), *v
-			s.Reads, s.Tables = reads, tables
-			n++
-			at := [2]int{int(s.deploy), s.Task}
-			x.newest[at] = max(x.newest[at], v.Epoch)
-		})
+		if k.stepped {
+			k.stepped = false
+			x.refresh(k)
+		}
+		for i := range x.byNode[node] {
+			x.views = append(x.views, &x.byNode[node][i])
+		}
 	}
-	x.views = x.views[:n]
+}
+
+func (x *watcher) refresh(k *worker) {
+	n, seen := 0, x.byNode[k.node]
+	k.w.Views(&x.view, func(v *task.View) {
+		if v.Role != core.RolePrimary || v.Owns == nil && len(v.Tables) == 0 {
+			return
+		}
+		if n == len(seen) {
+			seen = append(seen, seenTask{})
+		}
+		s := &seen[n]
+		reads, tables := append(s.Reads[:0], v.Reads...), append(s.Tables[:0], v.Tables...)
+		s.node, s.deploy, s.View = k.node, k.w.Epoch(), *v
+		s.Reads, s.Tables = reads, tables
+		n++
+		at := [2]int{int(s.deploy), s.Task}
+		x.newest[at] = max(x.newest[at], v.Epoch)
+	})
+	x.byNode[k.node] = seen[:n]
 }
 
 func (x *watcher) check() error {
 	x.look()
-	for i := range x.views {
-		for j := range x.views[:i] {
-			if err := x.pair(&x.views[i], &x.views[j]); err != nil {
+	for i, a := range x.views {
+		for _, b := range x.views[:i] {
+			if err := x.pair(a, b); err != nil {
 				return err
 			}
 		}
@@ -106,8 +121,8 @@ func (x *watcher) name(s *seenTask) string {
 // placed returns the task that the coordinator means, nil when it is not there or behind.
 func (x *watcher) placed(id int) *seenTask {
 	p := x.w.coord.Places()[id]
-	for i := range x.views {
-		if s := &x.views[i]; s.Task == id && s.node == p.Node && s.View.Epoch == p.Epoch && !s.Replaying {
+	for _, s := range x.views {
+		if s.Task == id && s.node == p.Node && s.View.Epoch == p.Epoch && !s.Replaying {
 			return s
 		}
 	}

@@ -59,6 +59,7 @@ type worker struct {
 	frozen   bool
 	backlog  []func() // what waits for a frozen process
 	runsAtNS int64    // when a run is scheduled, 0: none
+	stepped  bool     // its machine may have changed since it was last watched
 }
 
 // link is one direction of a connection between two nodes.
@@ -266,6 +267,7 @@ func (w *World) runWorker(k *worker) {
 // perform carries out a worker's effects.
 func (w *World) perform(k *worker) {
 	e := &w.we
+	k.stepped = true
 	for _, s := range e.Sends {
 		frame := core.AppendFrame(nil, s.B)
 		s.B.Release()
