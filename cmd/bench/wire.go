@@ -30,7 +30,7 @@ func known() spec.Known { return runner.Known() }
 // runSuite runs a suite and renders its reports, also when it was cut short.
 func runSuite(ctx context.Context, o RunOptions) (Outcome, error) {
 	got, err := runner.Run(ctx, runner.Options{Suite: o.Suite, Plan: o.Plan, Source: o.Source, Args: append([]string{"bench"}, o.Args...),
-		OutDir: o.OutDir, Progress: o.Progress})
+		OutDir: o.OutDir, Progress: o.Progress, Storage: blob.Open})
 	out := Outcome{RunDir: got.Dir, Wrong: got.Wrong, Missed: got.Missed, Inconclusive: got.Unknown}
 	if got.Dir == "" {
 		return out, err

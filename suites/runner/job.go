@@ -40,7 +40,6 @@ func unsupported(c *spec.Cell) []string {
 	say(c.Checkpoint.Mode == "unaligned", "checkpoint.mode: unaligned is not available; write aligned")
 	say(c.Checkpoint.Scope != "" && c.Checkpoint.Scope != "global", "checkpoint.scope: %s is not available; write global", c.Checkpoint.Scope)
 	say(c.Checkpoint.Incremental, "checkpoint.incremental is not available; write false")
-	say(strings.Contains(c.Checkpoint.Dir, "://"), "checkpoint.dir: a URL is not available; write a folder")
 	say(c.Workload.CatchUp.Policy == "skip" && c.Job.Query != nil, "workload.catchUp: skip is not available with a query; write burst or limit")
 	say(c.Workload.Splits > 0, "workload.splits is not available; leave it out: one split for each source task")
 	out = append(append(out, profileTrouble(c)...), preloadTrouble(c)...)
@@ -65,7 +64,7 @@ func unsupported(c *spec.Cell) []string {
 // buildJob gives the engine's description of a cell's job.
 func buildJob(c *spec.Cell, seed uint64) core.Job {
 	job := core.Job{
-		ID: "weir", Seed: seed, Workers: c.Job.Workers,
+		ID: jobName, Seed: seed, Workers: c.Job.Workers,
 		Checkpoint: c.Checkpoint.Interval.D, CheckpointTimeout: c.Checkpoint.Timeout, Retain: c.Checkpoint.Retain,
 		Heartbeat: c.Detection.Heartbeat, Lease: c.Detection.Lease, LogBytes: int(c.Recovery.LogBytes),
 	}

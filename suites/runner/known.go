@@ -19,6 +19,7 @@ func Known() spec.Known {
 	k := spec.Known{
 		Migrations: []spec.MigrationInfo{{Name: controlMigration, None: true}},
 		Backends:   []string{"heap"}, Triggers: triggers(), MaxKeyGroups: maxKeyGroups,
+		CheckStorage: checkAddress,
 	}
 	for _, o := range operator.Kinds() {
 		k.Kinds = append(k.Kinds, spec.Kind{Name: o.Name, Role: role(o)})

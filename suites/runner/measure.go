@@ -3,7 +3,6 @@ package runner
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -489,21 +488,6 @@ func (t *trial) accident() string {
 		return ""
 	}
 	return fmt.Sprintf("worker process %d was lost %.1f s after the start without a planned fault: %s", tr.Node, t.onAxis(tr).Seconds(), tr.Detail)
-}
-
-// storageTrouble says that a checkpoint could not be written, as on a full disk: later trials would fare no better.
-func (t *trial) storageTrouble() error {
-	for _, tr := range t.traces {
-		if tr.Kind != coord.TraceAborted {
-			continue
-		}
-		switch tr.Detail {
-		case "timeout", "restart", "failure", "migration": // given up by the coordinator itself
-		default:
-			return fmt.Errorf("checkpoint %d of cell %s could not be written to %s: %s", tr.ID, t.cell.Name, filepath.Dir(t.dir), tr.Detail)
-		}
-	}
-	return nil
 }
 
 // harnessLag is the send lag below which the harness is always taken to have kept its schedule.

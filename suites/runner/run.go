@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-bench/weir/engine/storage"
 	"github.com/weir-bench/weir/reports/runlog"
 	"github.com/weir-bench/weir/suites/progress"
 	"github.com/weir-bench/weir/suites/spec"
@@ -27,6 +28,8 @@ type Options struct {
 	// Command and Env start a worker, as in host.Config.
 	Command []string
 	Env     []string
+	// Storage opens the places of checkpoints that cells name, as in host.Config.
+	Storage storage.Opener
 }
 
 // Outcome is what a run found.
@@ -48,6 +51,9 @@ var errDeadline = errors.New("the suite's deadline has passed")
 // and marked partial, and the error says why.
 func Run(ctx context.Context, o Options) (Outcome, error) {
 	if err := Check(o.Suite, o.Plan); err != nil {
+		return Outcome{}, err
+	}
+	if err := probePlaces(&o); err != nil {
 		return Outcome{}, err
 	}
 	start := time.Now()

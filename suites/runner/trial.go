@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -53,7 +51,8 @@ type trial struct {
 	faults    *faults     // guarded by mu until the feed has begun; nil: none
 	proxy     *chaos.Proxy
 	migration *moveRecord
-	dir       string
+	place     host.Place // of checkpoints
+	ownDir    bool       // the place is in the run directory
 
 	p99                    time.Duration // that was shown last
 	stoppedAt              time.Duration // when the harness was closed
@@ -123,13 +122,6 @@ func (t *trial) run(ctx context.Context) (runlog.Repetition, error) {
 	return t.analyse(rec), nil
 }
 
-// removeCheckpoints makes room for the next trial. What cannot be removed stays in the run directory, where it is seen.
-func (t *trial) removeCheckpoints() {
-	if os.RemoveAll(t.dir) == nil {
-		_ = os.Remove(filepath.Dir(t.dir)) // only when it is empty
-	}
-}
-
 // limit is the longest time that the trial may take.
 func (t *trial) limit() time.Duration { return t.cell.Duration() + t.cell.Timing.Drain + startLimit }
 
@@ -157,19 +149,14 @@ func (t *trial) open() error {
 	t.col.query = newQuery(c.Job.Query)
 	t.lag, t.live = stats.NewHistogram(), stats.NewHistogram()
 	t.changed, t.started = make(chan struct{}, 1), make(chan struct{})
-	t.dir = c.Checkpoint.Dir
-	if t.dir == "" {
-		t.dir = filepath.Join(t.log.writer.Dir(), "checkpoints")
-	}
-	t.dir = filepath.Join(t.dir, fmt.Sprintf("trial-%d", t.plan.Index+1))
-	return t.openProxy()
+	return errors.Join(t.openPlace(), t.openProxy())
 }
 
 // start starts the workers and waits until the job runs and the feed has begun.
 func (t *trial) start(ctx context.Context) error {
 	t.phase("start")
 	h, err := host.Start(host.Config{
-		Job: t.job, Feed: t.feed, Due: t.feed.due, Collect: t.col.collect, Spares: t.cell.Job.Spares, Dir: t.dir,
+		Job: t.job, Feed: t.feed, Due: t.feed.due, Collect: t.col.collect, Spares: t.cell.Job.Spares, Dir: t.place.String(), Storage: t.o.Storage,
 		Address: t.address, Command: t.o.Command, Env: t.o.Env, OnTrace: t.onTrace, OnLag: t.onLag,
 	})
 	if err != nil {

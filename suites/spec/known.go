@@ -28,6 +28,10 @@ type Known struct {
 	// tell the password.
 	CheckStore func(url string) error
 
+	// CheckStorage, if set, says what is wrong with a folder or URL for checkpoints, by its text alone. What it says shows
+	// no credentials.
+	CheckStorage func(dir string) []Problem
+
 	// ValidateQuery, if set, checks whether a query and a workload go together.
 	// Problem.Field is relative to the cell, for example "workload.kind".
 	ValidateQuery func(Query, Workload) []Problem

@@ -237,6 +237,7 @@ func (c *checker) checkpoint() {
 	if k.Timeout <= 0 {
 		c.fail("checkpoint.timeout", "is "+k.Timeout.String(), "write a time above 0, such as 10s")
 	}
+	c.storage()
 }
 
 func (c *checker) workload() {
