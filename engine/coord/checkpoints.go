@@ -68,9 +68,13 @@ func (k *checkpoints) take(savepoint bool) {
 		acked: map[int]bool{}, routes: cloneRoutes(c.routes), feedNext: map[int]uint64{}, savepoint: savepoint}
 	k.nextNS = now + int64(c.job.Checkpoint)
 	c.trace(TraceCheckpoint, Trace{ID: k.last})
+	barrier := core.Control{Type: core.CtlBarrier, ID: k.last}
+	if c.job.Unaligned && !savepoint { // what comes between the barriers of a savepoint would be emitted twice
+		barrier.Body = []byte(core.BarrierUnaligned)
+	}
 	for _, t := range c.graph.Tasks {
 		if len(c.job.Operators[t.Operator].Inputs) == 0 {
-			c.Edge.Control(t.ID, core.Control{Type: core.CtlBarrier, ID: k.last}, &c.e.Edge)
+			c.Edge.Control(t.ID, barrier, &c.e.Edge)
 		}
 	}
 }
@@ -141,6 +145,7 @@ func (k *checkpoints) abort(why string) {
 	}
 	k.pending = nil
 	k.c.trace(TraceAborted, Trace{ID: p.id, Detail: why})
+	k.c.tellAll(core.Msg{Type: core.MsgCheckpointGone, ID: p.id})
 	if p.savepoint && k.c.move != nil && why != "restart" {
 		k.take(true) // the migration cannot go on without it
 	}
@@ -218,6 +223,8 @@ func (k *checkpoints) restore(id int) core.Deployment {
 				d.RestoreFrom = append(d.RestoreFrom, id)
 			}
 		}
+	} else if k.c.job.Unaligned {
+		d.RestoreFrom = []int{id} // for what was in flight to it
 	}
 	return d
 }

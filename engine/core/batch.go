@@ -13,6 +13,7 @@ const (
 	KindAck                     // not numbered: what the receiver of a channel has and wants
 	KindMessage                 // not numbered: control plane, a JSON body in Ext
 	KindOrder                   // not numbered: a part of the sending task's order log
+	KindShip                    // not numbered: a part of a task's state and position for its standby, or an answer
 	kindEnd
 )
 
@@ -32,7 +33,8 @@ type Batch struct {
 	Control Control
 	// Ack is set when Kind is KindAck.
 	Ack Ack
-	// OrderAfter and Order carry a task's order log from position OrderAfter on, when Kind is KindOrder.
+	// OrderAfter and Order carry a task's order log from position OrderAfter on, when Kind is KindOrder. When it is
+	// KindShip, First is the number of the ship, OrderAfter that of the part and Control.ID says what the part is.
 	OrderAfter uint64
 	Order      []byte
 	Columns
@@ -105,10 +107,12 @@ func (p *Pool) put(b *Batch) {
 
 // Ack is what the receiver of a channel tells the sender.
 type Ack struct {
-	// Next is the number the receiver expects next; all before it have arrived.
+	// Next is the number the receiver expects next; all before it have arrived. 0: whatever was not sent yet.
 	Next uint64
 	// Consumed is the number of the last input the receiving task has consumed.
 	Consumed uint64
+	// Safe is the number up to which the receiver needs no input again, whatever happens to it.
+	Safe uint64
 	// Limit is the highest number the receiver has room for.
 	Limit uint64
 	// Resync asks the sender to send again from Next on.
@@ -122,7 +126,7 @@ type ControlType uint8
 
 // The control inputs. They are numbered like records and travel in the same channels, never by a side door.
 const (
-	CtlBarrier   ControlType = 1 + iota // ID: checkpoint
+	CtlBarrier   ControlType = 1 + iota // ID: checkpoint; Body: BarrierUnaligned or nothing
 	CtlRoute                            // ID: route version; Body: RouteChange; for the tasks that send to the operator
 	CtlMarker                           // ID: route version; Body: RouteChange; follows the last record routed by the old table
 	CtlState                            // ID: route version; Body: StateChunk; moves state between two tasks of an operator
@@ -144,6 +148,12 @@ func (t ControlType) String() string {
 	}
 	return "unknown"
 }
+
+// BarrierUnaligned is the body of a barrier that blocks no channel.
+const BarrierUnaligned = "unaligned"
+
+// Unaligned says whether a barrier blocks no channel.
+func Unaligned(c *Control) bool { return string(c.Body) == BarrierUnaligned }
 
 // Control is a control input.
 type Control struct {

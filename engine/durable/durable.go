@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/state"
@@ -14,8 +15,9 @@ import (
 
 // The sections of a task's file.
 const (
-	sectionMeta  = "meta"
-	sectionState = "state"
+	sectionMeta     = "meta"
+	sectionInFlight = "inflight"
+	sectionState    = "state"
 )
 
 // chunkBytes is how much is written at a time.
@@ -36,6 +38,13 @@ func WriteSnapshot(s *storage.Store, req *task.SnapshotRequest) (file []byte, by
 	if err != nil {
 		return nil, 0, err
 	}
+	if req.Since > 0 {
+		var base storage.FileInfo
+		if err := json.Unmarshal(req.SinceFile, &base); err != nil {
+			return nil, 0, fmt.Errorf("description of the file of task %d in checkpoint %d: %w", req.Task, req.Since, err)
+		}
+		info.Links = base.Chain(req.Since)
+	}
 	file, err = json.Marshal(info)
 	return file, info.Bytes, err
 }
@@ -46,6 +55,16 @@ func writeSections(w *storage.Writer, req *task.SnapshotRequest) error {
 	}
 	if _, err := w.Write(req.Meta); err != nil {
 		return err
+	}
+	if len(req.InFlight) > 0 {
+		if err := w.Section(sectionInFlight); err != nil {
+			return err
+		}
+	}
+	for _, frame := range req.InFlight {
+		if _, err := w.Write(frame); err != nil {
+			return err
+		}
 	}
 	if req.State == nil {
 		return nil
@@ -66,8 +85,9 @@ func writeSections(w *storage.Writer, req *task.SnapshotRequest) error {
 	}
 }
 
-// LoadState installs the wanted key groups of a checkpoint. The files were verified when the checkpoint was chosen
-// (Usable); damage since then is an error all the same.
+// LoadState installs the wanted key groups of a checkpoint, from the files that its own continue on, and reads what was
+// in flight. The files were verified when the checkpoint was chosen (see Choose); damage since then is an error all the
+// same.
 func LoadState(s *storage.Store, req *task.LoadRequest) error {
 	ck, err := s.Load(req.Checkpoint)
 	if err != nil {
@@ -79,7 +99,7 @@ func LoadState(s *storage.Store, req *task.LoadRequest) error {
 		}
 	}
 	for _, from := range req.From {
-		if err := loadFile(s, ck, from, req); err != nil {
+		if err := loadTask(s, ck, from, req); err != nil {
 			return fmt.Errorf("load task %d from checkpoint %d of task %d: %w", req.Task, req.Checkpoint, from, err)
 		}
 	}
@@ -106,8 +126,22 @@ func loadMeta(s *storage.Store, ck storage.Checkpoint, req *task.LoadRequest) er
 	}
 }
 
-func loadFile(s *storage.Store, ck storage.Checkpoint, from int, req *task.LoadRequest) error {
-	r, err := s.Open(ck, uint32(from))
+// loadTask loads what a task's file in the checkpoint holds.
+func loadTask(s *storage.Store, ck storage.Checkpoint, from int, req *task.LoadRequest) error {
+	i := slices.IndexFunc(ck.Files, func(f storage.FileInfo) bool { return f.Task == uint32(from) })
+	if i < 0 {
+		return fmt.Errorf("the checkpoint has no file of task %d", from)
+	}
+	for _, l := range ck.Files[i].Chain(ck.Number) {
+		if err := loadFile(s, l.Checkpoint, from, l.Checkpoint == ck.Number, req); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func loadFile(s *storage.Store, number uint64, from int, newest bool, req *task.LoadRequest) error {
+	r, err := s.OpenFile(number, uint32(from))
 	if err != nil {
 		return err
 	}
@@ -119,6 +153,9 @@ func loadFile(s *storage.Store, ck storage.Checkpoint, from int, req *task.LoadR
 		}
 		if err != nil {
 			return err
+		}
+		if section == sectionInFlight && newest {
+			req.InFlight = append(req.InFlight, slices.Clone(chunk))
 		}
 		if section != sectionState {
 			continue

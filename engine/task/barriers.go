@@ -19,38 +19,53 @@ type Meta struct {
 
 // onBarrier aligns: a channel whose barrier has come is not consumed from until the barriers of all others have come,
 // so that the snapshot holds the effects of exactly the inputs before the barriers (Chandy and Lamport 1985, as done
-// in-band by Carbone et al., "Lightweight asynchronous snapshots", 2015).
+// in-band by Carbone et al., "Lightweight asynchronous snapshots", 2015). A barrier that says so is not aligned: the first
+// one cuts, no channel waits, and what comes between it and the others is recorded (see recording).
+//
+// What is emitted depends on the inputs alone, also when a checkpoint was given up meanwhile: a standby may not have
+// heard of it.
 func (t *Task) onBarrier(i int, c core.Control, e *Effects) {
 	if c.ID < t.checkpoint {
 		return // of an aborted checkpoint
 	}
 	if c.ID > t.checkpoint {
 		t.unblock()
+		t.stopRecording()
 		t.checkpoint, t.aligned = c.ID, false
 	}
 	in := t.ins[i]
 	in.barrier = true
-	if t.w.graph.Job.Bug("skip-alignment") {
+	if core.Unaligned(&c) || t.w.graph.Job.Bug("skip-alignment") {
 		if !t.aligned {
 			t.aligned = true
-			t.cut(c.ID, e)
+			t.cut(&c, e)
+		}
+		if t.barriersCame() {
+			t.unblock()
+			t.endRecording(e)
 		}
 		return
 	}
-	in.blocked = true
-	for _, k := range t.barrierIns {
-		if !t.ins[k].barrier {
-			return
-		}
+	in.blocked = c.ID > t.gone || t.w.graph.Job.Bug("block-for-ever")
+	if t.barriersCame() {
+		t.unblock()
+		t.cut(&c, e)
 	}
-	t.unblock()
-	t.cut(c.ID, e)
 }
 
-func (t *Task) cut(id uint64, e *Effects) {
-	t.broadcast(core.Control{Type: core.CtlBarrier, ID: id})
-	if t.Role == core.RolePrimary {
-		t.snapshot(id, e)
+func (t *Task) barriersCame() bool {
+	for _, k := range t.barrierIns {
+		if !t.ins[k].barrier {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Task) cut(c *core.Control, e *Effects) {
+	t.broadcast(core.Control{Type: core.CtlBarrier, ID: c.ID, Body: c.Body})
+	if t.Role == core.RolePrimary && c.ID > t.gone {
+		t.snapshot(c, e)
 	}
 }
 
@@ -60,18 +75,37 @@ func (t *Task) unblock() {
 	}
 }
 
-func (t *Task) snapshot(id uint64, e *Effects) {
+// checkpointGone says that a checkpoint was given up: its barriers are still passed on, but nothing waits for them.
+func (t *Task) checkpointGone(id uint64) {
+	t.gone = max(t.gone, id)
+	if t.checkpoint > t.gone {
+		return
+	}
+	t.stopRecording()
+	if t.w.graph.Job.Bug("block-for-ever") {
+		return
+	}
+	for _, in := range t.ins {
+		in.blocked = false
+	}
+}
+
+func (t *Task) snapshot(c *core.Control, e *Effects) {
 	started := t.w.Clock()
 	m := t.meta()
 	meta, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // plain numbers
 	}
-	req := SnapshotRequest{Task: t.info.ID, Epoch: t.Epoch, Checkpoint: id, Meta: meta}
+	req := SnapshotRequest{Task: t.info.ID, Epoch: t.Epoch, Checkpoint: c.ID, Meta: meta}
 	if t.keyed != nil {
-		req.State = t.keyed.Cut(t.moves.owned())
+		t.increments.cut(t, &req)
 	}
 	req.CutNS = t.w.Clock() - started
-	t.w.snapshots = append(t.w.snapshots, pendingSnapshot{t.info.ID, id, t.Epoch, req.State, req.CutNS, m.FeedNext, m.Position})
+	t.w.snapshots = append(t.w.snapshots, pendingSnapshot{t.info.ID, c.ID, t.Epoch, req.State, req.CutNS, m.FeedNext, m.Position})
+	if core.Unaligned(c) && !t.barriersCame() {
+		t.recording = &recording{request: req}
+		return
+	}
 	e.Snapshots = append(e.Snapshots, req)
 }

@@ -19,7 +19,13 @@ type SnapshotRequest struct {
 	Checkpoint uint64
 	Meta       []byte
 	State      state.Snapshot
-	CutNS      int64 // the synchronous part
+	// Since is the checkpoint whose state State is the difference to, 0 when it is whole, and SinceFile what the world said
+	// of the task's file in it.
+	Since     uint64
+	SinceFile []byte
+	// InFlight are inputs that the task had not consumed when State was cut and that nobody will send again, as frames.
+	InFlight [][]byte
+	CutNS    int64 // the synchronous part
 }
 
 // LoadRequest asks the world to load a task's state from a checkpoint into Into, which the world owns until it answers
@@ -35,6 +41,8 @@ type LoadRequest struct {
 	// is set.
 	WantMeta bool
 	Meta     []byte
+	// InFlight is filled by the world with the frames of the tasks From (see SnapshotRequest).
+	InFlight [][]byte
 	// Preload is set when there is no checkpoint: keys 0 to Preload−1 are there from the start; see Fill.
 	Preload uint64
 }

@@ -43,17 +43,22 @@ type Task struct {
 	loading  bool
 	replayed bool // tell the coordinator when the replay is over
 
-	paused     bool
-	checkpoint uint64 // that barriers are being aligned for
-	aligned    bool   // its snapshot is taken
-	rr         int
-	view, part core.Columns // what is being worked on: in fields, as operators are called by interface
-	chunkTurn  bool
-	ending     bool // every input has ended
-	moves      moves
-	keyed      state.Keyed // the context's state; nil when there is none
-	ext        *external   // nil: the task keeps its state itself
-	marks      watermarks
+	paused      bool
+	checkpoint  uint64 // that barriers are being aligned for
+	aligned     bool   // its snapshot is taken
+	gone        uint64 // checkpoints up to it that are pending no more were given up
+	recording   *recording
+	increments  increments
+	inFlight    []*core.Batch // what the restored task has to consume first
+	inFlightOff int           // inputs of the first one already consumed
+	rr          int
+	view, part  core.Columns // what is being worked on: in fields, as operators are called by interface
+	chunkTurn   bool
+	ending      bool // every input has ended
+	moves       moves
+	keyed       state.Keyed // the context's state; nil when there is none
+	ext         *external   // nil: the task keeps its state itself
+	marks       watermarks
 
 	busyUntilNS int64
 	busyNS      int64
@@ -172,6 +177,9 @@ func (t *Task) step(nowNS int64, quantum int, e *Effects) (did, more bool) {
 
 // stepOnce does the next piece of work and returns its size in inputs, 0 when there is none.
 func (t *Task) stepOnce(nowNS int64, e *Effects) int {
+	if len(t.inFlight) > 0 {
+		return t.stepInFlight(nowNS, e)
+	}
 	// State that is given away goes chunk by chunk between the records that stay.
 	if t.chunkTurn = !t.chunkTurn; t.chunkTurn {
 		if n := t.moves.stream(t); n > 0 {
@@ -197,7 +205,7 @@ func (t *Task) stepOnce(nowNS int64, e *Effects) int {
 // stepPeer takes what other tasks of the operator have sent while an output has no room: two tasks that mirror their
 // input to each other would wait for each other for ever if they did not.
 func (t *Task) stepPeer(nowNS int64, e *Effects) int {
-	if t.Role == core.RoleStandby || len(t.replay) > 0 || t.moves.hasReady() || t.ext != nil {
+	if t.Role == core.RoleStandby || len(t.replay)+len(t.inFlight) > 0 || t.moves.hasReady() || t.ext != nil {
 		return 0
 	}
 	for i, in := range t.ins {
@@ -228,6 +236,9 @@ func (t *Task) consume(i int, limit uint64, nowNS int64, e *Effects) int {
 			*cols = b.Slice(off, off+n)
 		}
 		t.record(i, n)
+		if t.recording != nil {
+			t.recordInFlight(i, b, off, n)
+		}
 		if in.Channel.Kind == core.ChanPeer {
 			t.moves.shadow(t, cols)
 		} else {
@@ -235,6 +246,9 @@ func (t *Task) consume(i int, limit uint64, nowNS int64, e *Effects) int {
 		}
 	} else {
 		t.record(i, n)
+		if t.recording != nil {
+			t.recordInFlight(i, b, off, n)
+		}
 		b.Retain() // it counts as consumed in what it makes the task snapshot
 		in.take(n)
 		t.control(i, b, nowNS, e)
@@ -518,6 +532,9 @@ func (t *Task) flush() {
 }
 
 func (t *Task) close() {
+	for _, b := range t.inFlight {
+		b.Release()
+	}
 	for _, in := range t.ins {
 		in.close()
 	}

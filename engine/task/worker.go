@@ -118,6 +118,13 @@ func (w *Worker) Message(m *core.Msg, e *Effects) {
 				o.stable(m.ID)
 			}
 		}
+		for _, t := range w.local {
+			t.increments.complete(t, m.ID)
+		}
+	case core.MsgCheckpointGone:
+		for _, t := range w.local {
+			t.checkpointGone(m.ID)
+		}
 	}
 }
 
@@ -142,7 +149,7 @@ func (w *Worker) deploy(m *core.Msg) error {
 		if t.moves.active {
 			t.moves.own(m.Routes[t.info.Operator].Owned(t.info.Index))
 		}
-		if d.Restore > 0 && t.moves.active {
+		if d.Restore > 0 && (t.moves.active || graph.Job.Unaligned) {
 			t.loading = true
 			loading++
 			w.e.Loads = append(w.e.Loads, LoadRequest{Task: d.Task, Epoch: d.Epoch, Checkpoint: d.Restore,
@@ -183,6 +190,9 @@ func (w *Worker) Loaded(r *LoadRequest, err error, e *Effects) {
 		return
 	}
 	t.loading = false
+	if err == nil {
+		err = t.restoreInFlight(r.InFlight)
+	}
 	if err != nil {
 		w.say(core.Msg{Type: core.MsgTaskFailed, Task: r.Task, Epoch: r.Epoch, Err: err.Error()})
 		return
@@ -372,22 +382,18 @@ func (w *Worker) accept(in *In, b *core.Batch) {
 // SnapshotDone says that a snapshot is durable in file, or why not.
 func (w *Worker) SnapshotDone(task int, epoch uint32, checkpoint uint64, file []byte, bytes int64, err error, e *Effects) {
 	w.e = e
-	for i, s := range w.snapshots {
-		if s.task != task || s.id != checkpoint || s.epoch != epoch {
-			continue
-		}
-		if s.snap != nil {
-			s.snap.Release()
-		}
-		w.snapshots = append(w.snapshots[:i], w.snapshots[i+1:]...)
-		m := core.Msg{Type: core.MsgSnapshot, Task: task, Epoch: epoch, ID: checkpoint, Bytes: bytes, Nanos: s.cutNS, Records: s.feed, File: file,
-			Position: &s.pos}
-		if err != nil {
-			m.Err = err.Error()
-		}
-		w.say(m)
+	s, ok := w.takeSnapshot(task, epoch, checkpoint)
+	if !ok {
 		return
 	}
+	m := core.Msg{Type: core.MsgSnapshot, Task: task, Epoch: epoch, ID: checkpoint, Bytes: bytes, Nanos: s.cutNS, Records: s.feed, File: file,
+		Position: &s.pos}
+	if err != nil {
+		m.Err = err.Error()
+	} else if t := w.task(task, epoch); t != nil {
+		t.increments.durable(checkpoint, file)
+	}
+	w.say(m)
 }
 
 // quantumInputs is how much one task does before the next one gets its turn.
