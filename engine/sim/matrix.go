@@ -68,7 +68,11 @@ type cell struct {
 	ref      *Reference
 	moves    []core.Move
 	steps    stepper
-	due      int64 // records that may be emitted
+	feed     task.FeedSource
+	records  int64 // of both splits
+	everyNS  int64 // between two records
+	due      int64 // records that may be emitted; the feed's end comes behind them
+	calmNS   int64 // when the fault is over, and all that comes of it has been noticed
 	res      CellResult
 }
 
@@ -97,46 +101,57 @@ func RunCell(c Cell, ref *Reference) CellResult {
 const cellRecords = 480
 
 func newCell(c Cell, external bool) (*cell, error) {
-	r := &cell{Cell: c, external: external, due: cellRecords + 2, rows: rowLog{windows: c.Operator == "windows"}, w: newWorld(c.Seed)}
-	rec, err := recovery.Lookup(c.Recovery)
+	r := &cell{Cell: c, external: external, w: newWorld(c.Seed), feed: cellFeed{feed{keys: 70, seed: c.Seed}}, records: cellRecords, everyNS: recordNS}
+	rec, err := r.recovery()
 	if err != nil {
 		return r, err
 	}
-	r.promise = rec.Eager
+	return r, r.start(r.job(rec))
+}
+
+// recovery looks up what the cell's recovery promises.
+func (c *cell) recovery() (recovery.Strategy, error) {
+	rec, err := recovery.Lookup(c.Recovery)
+	c.promise = rec.Eager
 	if c.Transactional {
-		r.promise = rec.Transactional
+		c.promise = rec.Transactional
 	}
-	job := r.job(rec)
-	clock := func() int64 { return r.w.nowNS }
-	r.w.edge = task.NewEdge(clock, cellFeed{feed{keys: 70, seed: c.Seed}}, r.rows.collect)
+	return rec, err
+}
+
+// start sets up the world of a job; nothing has happened in it yet.
+func (c *cell) start(job core.Job) (err error) {
+	clock := func() int64 { return c.w.nowNS }
+	c.due, c.rows.windows = c.records+2, c.Operator == "windows"
+	c.w.edge = task.NewEdge(clock, c.feed, c.rows.collect)
 	for s := range 2 {
-		r.w.edge.Bound(s, cellRecords/2)
+		c.w.edge.Bound(s, uint64(c.records/2))
 	}
-	if r.w.coord, err = coord.New(job, r.w.edge, 0, clock); err != nil {
-		return r, err
+	if c.w.coord, err = coord.New(job, c.w.edge, 0, clock); err != nil {
+		return err
 	}
-	watch := newWatcher(r.w)
-	r.steps = stepper{w: r.w, watch: watch}
-	r.w.watch = func() error {
+	watch := newWatcher(c.w)
+	c.steps = stepper{w: c.w, watch: watch}
+	c.w.watch = func() error {
 		if err := watch.check(); err != nil {
 			return err
 		}
-		r.onStep()
+		c.onStep()
 		return nil
 	}
-	r.w.harness(r.w.coord.Begin)
-	r.emitLoop()
-	r.w.tickLoop()
-	return r, nil
+	c.w.harness(c.w.coord.Begin)
+	c.emitLoop()
+	c.w.tickLoop()
+	return nil
 }
 
-// emitLoop emits the feed, 10 records a millisecond from startNS on, up to the bound that due sets.
+// emitLoop emits the feed from startNS on, up to the bound that due sets.
 func (c *cell) emitLoop() {
 	c.w.harness(func(e *coord.Effects) {
 		if n := c.w.edge.Splits(); n > 0 {
 			due := make([]uint64, n)
 			for s := range due {
-				due[s] = uint64(min(max(c.w.nowNS-startNS, 0)/recordNS, c.due)) / uint64(n)
+				due[s] = uint64(min(max(c.w.nowNS-startNS, 0)/c.everyNS, c.due)) / uint64(n)
 			}
 			c.w.edge.Emit(due, 1<<20, &e.Edge)
 		}
@@ -272,7 +287,12 @@ func (c *cell) until(what string, done func() bool) error {
 // settled says whether all has been worked on and nothing is under way. A task may be found lost after the end, which makes
 // the job run to its end once more.
 func (c *cell) settled() bool {
-	if !c.w.edge.Ended() || !c.w.coord.Settled() {
+	return c.w.edge.Ended() && c.quiet()
+}
+
+// quiet says whether nothing is under way.
+func (c *cell) quiet() bool {
+	if !c.w.coord.Settled() || c.w.nowNS < c.calmNS {
 		return false
 	}
 	for slot := range 3 {
@@ -305,6 +325,7 @@ func (c *cell) onStep() {
 
 // strike injects the fault.
 func (c *cell) strike() {
+	c.calmNS = c.w.nowNS + 300*ms
 	source, target := c.w.coord.NodeOfSlot(slotSource), c.w.coord.NodeOfSlot(slotTarget)
 	switch c.Victim {
 	case "source":
