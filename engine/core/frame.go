@@ -16,7 +16,7 @@ import (
 //	7  u8  reserved, 0                           48 u64 control id | ack: limit
 //	8  u32 channel                               56 u32 payload bytes (Ext or control body)
 //	12 u32 epoch                                 60 u32 CRC-free reserved, 0
-//	16 u64 from node of an ack
+//	16 u64 from node of an ack                   32 u64 ack: safe
 //
 // Columns follow in the machine's own (little-endian) layout, so that encoding and decoding are plain copies: the
 // encoded form is the memory form.
@@ -58,6 +58,7 @@ func AppendFrame(dst []byte, b *Batch) []byte {
 		}
 		le.PutUint64(h[16:], uint64(b.Ack.From))
 		le.PutUint64(h[24:], b.Ack.Next)
+		le.PutUint64(h[32:], b.Ack.Safe)
 		le.PutUint64(h[40:], b.Ack.Consumed)
 		le.PutUint64(h[48:], b.Ack.Limit)
 	}
@@ -119,8 +120,11 @@ func DecodeFrame(b *Batch, p []byte) error {
 			return fmt.Errorf("%w: control %d, count %d", ErrBadFrame, p[6], b.Count)
 		}
 	case KindAck:
-		b.Ack = Ack{Next: b.First, Consumed: le.Uint64(p[40:]), Limit: le.Uint64(p[48:]), Resync: p[6] == 1, From: int(le.Uint64(p[16:]))}
-		b.First = 0
+		b.Ack = Ack{Next: b.First, Consumed: le.Uint64(p[40:]), Safe: le.Uint64(p[32:]), Limit: le.Uint64(p[48:]), Resync: p[6] == 1,
+			From: int(le.Uint64(p[16:]))}
+		b.First, b.Count, orderBytes = 0, 0, 0
+	case KindShip:
+		b.Control.ID, b.OrderAfter = le.Uint64(p[48:]), le.Uint64(p[40:])
 	case KindMessage, KindOrder:
 	default:
 		return fmt.Errorf("%w: kind %d", ErrBadFrame, b.Kind)

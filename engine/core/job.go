@@ -58,8 +58,11 @@ type OperatorSpec struct {
 	// Backend is where the tasks keep their state: BackendHeap (also ""), in memory, or BackendPebble, on disk, with at most
 	// StoreCacheBytes of it in memory.
 	Backend string
-	// Recovery is the fault-tolerance strategy of the operator's tasks.
-	Recovery string
+	// Recovery is the fault-tolerance strategy of the operator's tasks, TaskRecovery where it is given that of each task
+	// (an empty one: the operator's). Scope is how much rolls back where it is checkpoint; empty: the whole job.
+	Recovery     string
+	TaskRecovery []string
+	Scope        string
 	// Transactional makes a sink hold its outputs back until the checkpoint that covers them is complete.
 	Transactional bool
 	// Place lists the worker slot (from 0) of each task; empty: task i on slot i mod workers.
@@ -100,8 +103,12 @@ type Job struct {
 	// window aims at.
 	WindowRecords int
 	WindowDelay   time.Duration
-	// LogBytes bounds one channel's sender log.
+	// LogBytes bounds one channel's sender log, and what is held of one task's order log.
 	LogBytes int
+	// Ship is the interval at which strategy passive ships state to the standby.
+	Ship time.Duration
+	// MaxRestarts is how often the job may recover without having run for a while in between.
+	MaxRestarts int
 	// ChunkBytes is the size of a state chunk.
 	ChunkBytes int
 	// Bugs names planted bugs (tests only): deliberately broken variants that a named check must catch.
@@ -134,6 +141,8 @@ func (j Job) WithDefaults() Job {
 	def(&j.Heartbeat, 50*time.Millisecond)
 	def(&j.Lease, 500*time.Millisecond)
 	def(&j.WindowDelay, 100*time.Millisecond)
+	def(&j.Ship, 500*time.Millisecond)
+	num(&j.MaxRestarts, 50)
 	num(&j.Retain, 2)
 	num(&j.FullEvery, 10)
 	num(&j.InFlightBytes, 64<<20)
@@ -257,6 +266,9 @@ func checkOperator(job *Job, op *OperatorSpec, k KindInfo, index map[string]int)
 		if _, ok := index[in]; !ok {
 			return fmt.Errorf("operator %s: input %q is not an operator before it", op.Name, in)
 		}
+	}
+	if err := op.checkProtection(); err != nil {
+		return err
 	}
 	if len(op.Place) > 0 && len(op.Place) != op.Parallelism {
 		return fmt.Errorf("operator %s: %d places for %d tasks", op.Name, len(op.Place), op.Parallelism)

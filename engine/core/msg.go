@@ -7,12 +7,14 @@ type MsgType string
 
 // Messages from the coordinator to workers.
 const (
-	MsgDeploy         MsgType = "deploy"          // Deploy: make tasks and channels; restore their state
+	MsgDeploy         MsgType = "deploy"          // Deploy: make tasks and channels; restore their state. Join: beside those that run
 	MsgStart          MsgType = "start"           // Epoch: deployed tasks of that epoch begin
-	MsgTopology       MsgType = "topology"        // Places: where tasks are now; fences older epochs
+	MsgTopology       MsgType = "topology"        // Places: where tasks are now; fences older epochs. ID > 0: answer with MsgHeld
 	MsgFence          MsgType = "fence"           // Task, Epoch: refuse what older deployments of Task send; answer with MsgFenced
 	MsgPromote        MsgType = "promote"         // Task, Epoch, Order, Received: the standby becomes the primary
-	MsgCheckpointDone MsgType = "checkpoint-done" // ID: the checkpoint is complete
+	MsgCheckpointDone MsgType = "checkpoint-done" // ID, Cuts: the checkpoint is complete
+	MsgShip           MsgType = "ship"            // Task, Epoch: ship the whole state to the standby that is being built
+	MsgBaseKept       MsgType = "base-kept"       // Task, Epoch, ID: the base is kept; what lies before it may be forgotten
 	MsgCheckpointGone MsgType = "checkpoint-gone" // ID: the checkpoint was given up; nobody waits for its barriers any more
 )
 
@@ -28,6 +30,11 @@ const (
 	MsgHeartbeat  MsgType = "heartbeat" // Meters
 	MsgTaskFailed MsgType = "failed"    // Task, Err
 	MsgRestored   MsgType = "restored"  // Task, Epoch: its state is loaded
+	MsgJoined     MsgType = "joined"    // Task, Epoch: it is deployed beside those that run, and ready
+	MsgHeld       MsgType = "held"      // ID of a topology: its receivers are known, what they lack is held
+	MsgProtected  MsgType = "protected" // Task, Epoch: its standby has a base and follows
+	MsgBase       MsgType = "base"      // Task, Epoch, ID, Base: from where a task of strategy upstream can be replayed
+	MsgCut        MsgType = "cut"       // Task, ID: its snapshot is taken, not durable yet
 )
 
 // Role is what a deployed task is.
@@ -65,6 +72,14 @@ type Deployment struct {
 	RestoreFrom []int
 	// FeedNext is the number of the feed's next input for a source task.
 	FeedNext uint64
+	// HarnessEpoch is the epoch of the channels to and from the harness; 0: Epoch.
+	HarnessEpoch uint32 `json:",omitempty"`
+	// Cold says that a task that joins waits for MsgPromote (a primary that replays) or for a ship (a standby).
+	Cold bool `json:",omitempty"`
+	// Alone says that the checkpoint is of this deployment: the task's own file tells its position, too.
+	Alone bool `json:",omitempty"`
+	// Base is the base that a task of strategy upstream told; nil: what Restore says, in the first position.
+	Base json.RawMessage `json:",omitempty"`
 }
 
 // Meters are what a worker reports of its tasks.
@@ -74,6 +89,10 @@ type Meters struct {
 	Consumed, Queued uint64
 	// FeedNext is, of a source task, the number after the last consumed input of the feed.
 	FeedNext uint64
+	// FullestBytes is the size of the largest of the task's sender logs, LogBounds how often one of its logs has reached its
+	// bound.
+	FullestBytes int    `json:",omitempty"`
+	LogBounds    uint64 `json:",omitempty"`
 	// BusyNS is the service time spent since the deployment.
 	BusyNS int64
 	// LogBytes is the size of the task's sender logs.
@@ -112,6 +131,10 @@ type Msg struct {
 	Nanos      int64          `json:",omitempty"`
 	Records    uint64         `json:",omitempty"`
 	Position   *Position      `json:",omitempty"`
+	// Join belongs to MsgDeploy and MsgStart, Base to MsgBase. Cuts are where tasks stood at a checkpoint, by task.
+	Join bool              `json:",omitempty"`
+	Base json.RawMessage   `json:",omitempty"`
+	Cuts map[int]*Position `json:",omitempty"`
 	Meters     []Meters       `json:",omitempty"`
 	// File describes the file of a durable snapshot, for the checkpoint's manifest.
 	File json.RawMessage `json:",omitempty"`

@@ -21,6 +21,7 @@ type Run struct {
 type OrderLog struct {
 	from, to uint64
 	runs     []Run
+	head     int // runs before it are forgotten
 }
 
 // From returns the position before the first held input.
@@ -30,15 +31,15 @@ func (l *OrderLog) From() uint64 { return l.from }
 func (l *OrderLog) To() uint64 { return l.to }
 
 // Runs returns the held runs; the slice is owned by the log.
-func (l *OrderLog) Runs() []Run { return l.runs }
+func (l *OrderLog) Runs() []Run { return l.runs[l.head:] }
 
 // Reset empties the log and sets its position.
-func (l *OrderLog) Reset(at uint64) { l.from, l.to, l.runs = at, at, l.runs[:0] }
+func (l *OrderLog) Reset(at uint64) { l.from, l.to, l.runs, l.head = at, at, l.runs[:0], 0 }
 
 // Add appends n inputs consumed from input in.
 func (l *OrderLog) Add(in int, n uint64) {
 	l.to += n
-	if k := len(l.runs) - 1; k >= 0 && l.runs[k].In == in {
+	if k := len(l.runs) - 1; k >= l.head && l.runs[k].In == in {
 		l.runs[k].N += n
 		return
 	}
@@ -47,15 +48,20 @@ func (l *OrderLog) Add(in int, n uint64) {
 
 // Trim forgets positions up to and including upto.
 func (l *OrderLog) Trim(upto uint64) {
-	k := 0
-	for k < len(l.runs) && l.from < upto {
-		n := min(l.runs[k].N, upto-l.from)
+	for l.head < len(l.runs) && l.from < upto {
+		r := &l.runs[l.head]
+		n := min(r.N, upto-l.from)
 		l.from += n
-		if l.runs[k].N -= n; l.runs[k].N == 0 {
-			k++
+		if r.N -= n; r.N == 0 {
+			l.head++
 		}
 	}
-	l.runs = append(l.runs[:0], l.runs[k:]...)
+	if l.head == len(l.runs) {
+		l.runs, l.head = l.runs[:0], 0
+	} else if l.head > 64 && l.head*2 > len(l.runs) {
+		l.runs = append(l.runs[:0], l.runs[l.head:]...)
+		l.head = 0
+	}
 	if l.from < upto { // nothing held up to there: move on
 		l.from, l.to = upto, max(l.to, upto)
 	}
