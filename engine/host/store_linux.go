@@ -103,8 +103,14 @@ func (p *StoreProcess) URL() string { return p.url }
 // Pid returns the store's process.
 func (p *StoreProcess) Pid() int { return p.cmd.Process.Pid }
 
-// Ended says why the process has ended, if it has.
-func (p *StoreProcess) Ended() (why string, ended bool) {
+// Ended says why the process has ended, if it has or does so within patience.
+func (p *StoreProcess) Ended(patience time.Duration) (why string, ended bool) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.gone:
+	case <-timer.C:
+	}
 	select {
 	case <-p.gone:
 		return p.why, true
@@ -115,7 +121,7 @@ func (p *StoreProcess) Ended() (why string, ended bool) {
 
 // Usage returns what the process has used so far. An error matches ErrNoProcess when it has ended.
 func (p *StoreProcess) Usage() (Usage, error) {
-	if why, ended := p.Ended(); ended {
+	if why, ended := p.Ended(0); ended {
 		return Usage{}, fmt.Errorf("usage of the embedded store: %w: %s", ErrNoProcess, why)
 	}
 	return processUsage(p.cmd.Process.Pid)

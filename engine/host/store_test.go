@@ -68,7 +68,7 @@ func TestStoreProcess(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if why, ended := p.Ended(); !ended || !strings.Contains(why, "killed") {
+	if why, ended := p.Ended(0); !ended || !strings.Contains(why, "killed") {
 		t.Errorf("ended %v: %q", ended, why)
 	}
 	if _, err := p.Usage(); !errors.Is(err, ErrNoProcess) {

@@ -80,7 +80,9 @@ func (*StoreProcess) URL() string { return "" }
 func (*StoreProcess) Pid() int { return 0 }
 
 // Ended says that it has.
-func (*StoreProcess) Ended() (why string, ended bool) { return ErrUnsupported.Error(), true }
+func (*StoreProcess) Ended(time.Duration) (why string, ended bool) {
+	return ErrUnsupported.Error(), true
+}
 
 // Usage returns ErrUnsupported.
 func (*StoreProcess) Usage() (Usage, error) { return Usage{}, ErrUnsupported }

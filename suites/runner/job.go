@@ -92,6 +92,7 @@ func buildJob(c *spec.Cell, seed uint64) core.Job {
 	}
 	withQuery(&job, c.Job.Query)
 	withProfile(&job, c)
+	withStores(&job, c)
 	return job
 }
 

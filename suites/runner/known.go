@@ -18,14 +18,14 @@ const maxKeyGroups = 32768
 func Known() spec.Known {
 	k := spec.Known{
 		Migrations: []spec.MigrationInfo{{Name: controlMigration, None: true}},
-		Backends:   []string{"heap"}, Triggers: triggers(), MaxKeyGroups: maxKeyGroups,
+		Backends:   []string{"heap", "remote"}, Stored: storedKinds(), CheckStore: checkStore, Triggers: triggers(), MaxKeyGroups: maxKeyGroups,
 		CheckStorage: checkAddress,
 	}
 	for _, o := range operator.Kinds() {
 		k.Kinds = append(k.Kinds, spec.Kind{Name: o.Name, Role: role(o)})
 	}
 	for _, m := range migration.Strategies() {
-		k.Migrations = append(k.Migrations, spec.MigrationInfo{Name: m.Name, Rounds: m.UsesRounds})
+		k.Migrations = append(k.Migrations, spec.MigrationInfo{Name: m.Name, Rounds: m.UsesRounds, External: m.External})
 	}
 	for _, r := range recovery.Strategies() {
 		k.Recoveries = append(k.Recoveries, spec.RecoveryInfo{Name: r.Name, Checkpoint: r.Checkpoints, Standby: r.Standby, None: r.Name == "none"})

@@ -32,6 +32,7 @@ func (t *trial) analyse(rec *stats.Recorder) runlog.Repetition {
 		t.recoveryMetrics(spike, m)
 	}
 	t.costs(m)
+	t.storeMetrics(m)
 	t.checkpointMetrics(m)
 	m["send_lag_p99_ms"] = runlog.PercentileMetric(t.lag, 99)
 	m["harness_cpu_s"] = runlog.Value(t.seen.selfCPU.Seconds(), "s")

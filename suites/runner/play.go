@@ -70,7 +70,7 @@ func (t *trial) steps() []step {
 	marks := []step{{origin, t.beginSteady}, {origin + max(0, steadyTo-readAhead), t.endSteady}}
 	out = append(marks, out...)
 	slices.SortStableFunc(out, func(a, b step) int { return int(a.at - b.at) })
-	return append(out, step{t.length, func(context.Context) error { t.stopFaults(); return nil }})
+	return append(out, step{t.length, func(context.Context) error { t.stopFaults(); t.readStore(); return nil }})
 }
 
 func (t *trial) beginSteady(context.Context) error {
@@ -240,6 +240,7 @@ type reading struct {
 	rss      int64
 	answered uint64
 	loads    []groupLoad
+	store    storeReading
 	ok       bool
 	why      string // not ok
 	// network and disk are bytes sent and written.
@@ -255,7 +256,7 @@ func (t *trial) read() reading {
 	r := reading{ok: true, carriedOK: true}
 	var nodes []int
 	err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) {
-		r.at, r.answered = t.now(), t.worked(c)
+		r.at, r.answered, r.store = t.now(), t.worked(c), t.storeMeters(c)
 		for s := range t.job.Workers {
 			nodes = append(nodes, c.NodeOfSlot(s))
 		}
@@ -264,6 +265,7 @@ func (t *trial) read() reading {
 	if err != nil {
 		return reading{why: err.Error()}
 	}
+	t.storeUsage(&r.store)
 	for _, n := range nodes {
 		u, err := t.h.Usage(n)
 		if err != nil {

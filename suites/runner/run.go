@@ -56,11 +56,14 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	if err := probePlaces(&o); err != nil {
 		return Outcome{}, err
 	}
+	if err := probeStores(ctx, o.Suite, o.Plan); err != nil {
+		return Outcome{}, err
+	}
 	start := time.Now()
-	w, err := runlog.Create(o.OutDir, runlog.Manifest{
+	w, err := runlog.Create(o.OutDir, publicManifest(&o, runlog.Manifest{
 		Suite: o.Suite.Name, SuiteText: string(o.Source), Overrides: o.Suite.Sets, Seed: o.Suite.Seed, CommandLine: o.Args,
 		Runtime: o.Suite.Runtime, Versions: runlog.CollectVersions(o.Version), Machine: runlog.CollectMachine(), StartedAt: start.UTC(),
-	})
+	}))
 	if err != nil {
 		return Outcome{}, err
 	}

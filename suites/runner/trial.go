@@ -50,6 +50,8 @@ type trial struct {
 	injected  []injection // guarded by mu while faults may happen
 	faults    *faults     // guarded by mu until the feed has begun; nil: none
 	proxy     *chaos.Proxy
+	store     store
+	giveUp    context.CancelCauseFunc // ends the trial, which goes on to its end
 	migration *moveRecord
 	place     host.Place // of checkpoints
 	ownDir    bool       // the place is in the run directory
@@ -69,6 +71,9 @@ type observed struct {
 	emitted       []uint64
 	ended         bool // every sink has ended: what has not come will never come
 	drained       bool
+	store         storeReading // at storeAt, the end of the measured phases
+	storeAt       time.Duration
+	haveStore     bool
 	burst         burst
 	interrupted   bool
 	failure       error
@@ -85,8 +90,11 @@ func (t *trial) run(ctx context.Context) (runlog.Repetition, error) {
 		return runlog.Repetition{}, err
 	}
 	defer t.removeCheckpoints()
+	defer t.closeStore()
 	ctx, cancel := context.WithTimeoutCause(ctx, t.limit(), errOverdue)
 	defer cancel()
+	ctx, t.giveUp = context.WithCancelCause(ctx)
+	defer t.giveUp(nil)
 	self, _ := selfCPU()
 	if err := t.start(ctx); err != nil {
 		return runlog.Repetition{}, errors.Join(err, t.closeFaults())
@@ -96,6 +104,8 @@ func (t *trial) run(ctx context.Context) (runlog.Repetition, error) {
 	case err == nil:
 	case errors.Is(context.Cause(ctx), errOverdue):
 		t.seen.overdue = fmt.Sprintf("not over after %v", t.limit().Round(time.Second))
+	case errors.Is(context.Cause(ctx), errStore):
+		t.seen.failure = t.storeFailure(context.Cause(ctx))
 	case ctx.Err() != nil:
 		t.seen.interrupted = true
 	default:
@@ -155,6 +165,9 @@ func (t *trial) open() error {
 // start starts the workers and waits until the job runs and the feed has begun.
 func (t *trial) start(ctx context.Context) error {
 	t.phase("start")
+	if err := t.startStore(); err != nil {
+		return err
+	}
 	h, err := host.Start(host.Config{
 		Job: t.job, Feed: t.feed, Due: t.feed.due, Collect: t.col.collect, Spares: t.cell.Job.Spares, Dir: t.place.String(), Storage: t.o.Storage,
 		Address: t.address, Command: t.o.Command, Env: t.o.Env, OnTrace: t.onTrace, OnLag: t.onLag,
@@ -173,7 +186,7 @@ func (t *trial) start(ctx context.Context) error {
 	case <-limit.C:
 		err = fmt.Errorf("not all are there after %v", startLimit)
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
 	return errors.Join(fmt.Errorf("start the workers of cell %s: %w", t.cell.Name, err), ignore(h.Close(), h.Err()))
 }
@@ -202,6 +215,7 @@ func (t *trial) onTrace(tr coord.Trace) {
 	}
 	t.log.trace(t.graph, tr)
 	t.tellFaults(tr)
+	t.watchStore(tr)
 	t.mu.Lock()
 	t.traces = append(t.traces, tr)
 	t.mu.Unlock()

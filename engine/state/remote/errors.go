@@ -47,6 +47,11 @@ func (s *Store) explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
+	for _, known := range [...]error{ErrType, ErrUnfit} {
+		if errors.Is(err, known) {
+			return fmt.Errorf("store %s: %s: %w; %s", s.shown, what, err, remedy(known))
+		}
+	}
 	cause := causeOf(err)
 	if cause == nil {
 		return fmt.Errorf("store %s: %s: %w", s.shown, what, err)
