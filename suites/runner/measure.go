@@ -20,15 +20,22 @@ func (t *trial) analyse(rec *stats.Recorder) runlog.Repetition {
 	rep := runlog.Repetition{Repetition: t.plan.Repetition + 1, Trial: t.plan.Index + 1, Verdict: runlog.Valid,
 		Partial: t.seen.interrupted, Delay: runlog.CountsOf(total), Metrics: map[string]runlog.Metric{}}
 	m := rep.Metrics
+	if t.watch != nil {
+		t.skew = t.truth()
+		t.detectionMetrics(m)
+	}
 	if event, ok := t.event(); ok { // a fault that waits for an event may come early
 		t.seen.steadyTo = min(t.seen.steadyTo, event)
 	}
 	steady := rec.Between(t.cell.Timing.Warmup, t.seen.steadyTo.Truncate(rec.Interval()))
 	m["steady_p50_ms"], m["steady_p99_ms"] = runlog.PercentileMetric(steady, 50), runlog.PercentileMetric(steady, 99)
 	if event, ok := t.event(); ok {
-		spike := stats.AnalyseSpike(rec.Series(), event, t.spikeOptions())
+		series := rec.Series()
+		spike := stats.AnalyseSpike(series, event, t.spikeOptions())
 		rep.Spike = runlog.SpikeMetrics(spike, m)
 		t.migrationMetrics(m)
+		t.settleMetrics(series, spike, m)
+		t.predictionMetrics(steady, m)
 		t.recoveryMetrics(spike, m)
 	}
 	t.costs(m)
@@ -48,7 +55,8 @@ func (t *trial) spikeOptions() stats.SpikeOptions {
 	return stats.SpikeOptions{Baseline: t.cell.Timing.Steady, Hold: t.cell.Timing.Hold, Slack: t.cell.Timing.Band, End: t.length}
 }
 
-// event is when the first event of the trial began: a fault, or a migration.
+// event is when the first event of the trial began: a fault, or what calls for a migration, which is its time or, with a
+// detector, the beginning of the skew.
 func (t *trial) event() (time.Duration, bool) {
 	first, ok := time.Duration(0), false
 	add := func(at time.Duration) {
@@ -59,8 +67,17 @@ func (t *trial) event() (time.Duration, bool) {
 	for _, inj := range t.injected {
 		add(inj.at)
 	}
-	if tr, found := t.find(coord.TraceMigration, 0); found {
-		add(t.onAxis(tr))
+	m := t.cell.Migration
+	if m == nil {
+		return first, ok
+	}
+	switch at := t.cell.Timing.Warmup; {
+	case len(t.skew.skewed) > 0 && t.skew.skewed[0].Start > at:
+		add(t.skew.skewed[0].Start)
+	case t.migration != nil && t.migration.refused == "":
+		add(t.migration.triggeredAt)
+	case isControl(m) && m.Trigger == "time" && len(t.cell.Faults) == 0: // it is judged from where the others move
+		add(at + t.cell.EventTime(m.At))
 	}
 	return first, ok
 }
@@ -78,67 +95,6 @@ func (t *trial) find(kind string, from time.Duration) (coord.Trace, bool) {
 		}
 	}
 	return coord.Trace{}, false
-}
-
-func (t *trial) migrationMetrics(m map[string]runlog.Metric) {
-	rec := t.migration
-	if rec == nil {
-		return
-	}
-	m["plan_ms"] = runlog.Value(runlog.MS(rec.planned), "ms")
-	begin, began := t.find(coord.TraceMigration, 0)
-	end, ended := t.find(coord.TraceMigrated, 0)
-	missing := func(reason string) {
-		m["migration_ms"], m["moved_bytes"] = runlog.Missing("ms", reason), runlog.Missing("bytes", reason)
-		m["waited_records"] = runlog.Missing("records", reason)
-	}
-	switch lost, rolledBack := t.find(coord.TraceMigrationLost, 0); {
-	case !began:
-		missing(orElse(rec.refused, "the migration did not begin"))
-	case rolledBack && !ended:
-		missing("rolled back: " + lost.Detail)
-	case !ended:
-		missing("the migration did not end within the trial")
-		m["migration_ms"] = runlog.AtLeast(runlog.MS(t.length-t.onAxis(begin)), "ms", "the migration did not end within the trial")
-	default:
-		m["migration_ms"] = runlog.Value(float64(end.AtNS-begin.AtNS)/1e6, "ms")
-		m["moved_bytes"], m["waited_records"] = runlog.Value(float64(end.Bytes), "bytes"), runlog.Value(float64(end.Count), "records")
-	}
-	if rec.strategy.UsesRounds && began {
-		n := 0
-		for _, tr := range t.traces {
-			if tr.Kind == coord.TraceRound && (!ended || tr.AtNS <= end.AtNS) {
-				n++
-			}
-		}
-		m["migration_rounds"] = runlog.Value(float64(n), "rounds")
-	}
-	t.byClass(m)
-}
-
-// byClass gives the highest interval p99 of the keys that moved and of those that stayed.
-func (t *trial) byClass(m map[string]runlog.Metric) {
-	if t.staySeries == nil {
-		return
-	}
-	begin, ok := t.find(coord.TraceMigration, 0)
-	if !ok {
-		return
-	}
-	for name, s := range map[string]*stats.Series{"spike_peak_staying_ms": t.staySeries, "spike_peak_moving_ms": t.moveSeries} {
-		peak, is := time.Duration(0), stats.NoSamples
-		for _, p := range s.Points {
-			if p.Start+s.Interval > t.onAxis(begin) && p.Start < t.length && (p.P99Is > is || p.P99Is == is && p.P99 > peak) {
-				peak, is = p.P99, p.P99Is
-			}
-		}
-		switch is {
-		case stats.Measured:
-			m[name] = runlog.Value(runlog.MS(peak), "ms")
-		default:
-			m[name] = runlog.Missing("ms", "no samples")
-		}
-	}
 }
 
 // recoveryMetrics splits the recovery from the first fault: each part ends with a trace of the coordinator, the last one

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/migration/planner"
-	"github.com/weir-bench/weir/engine/model"
 	"github.com/weir-bench/weir/reports/runlog"
 	"github.com/weir-bench/weir/suites/spec"
 )
@@ -22,99 +20,138 @@ const controlMigration = "none"
 
 func isControl(m *spec.Migration) bool { return m.Strategy == controlMigration }
 
+// traceMoved ends a migration.
+const traceMoved = coord.TraceMigrated
+
+// MigrationPlanned is the kind of the run-log event that holds what a move was planned from, and how.
+const MigrationPlanned = "migration_planned"
+
 // moveRecord is a migration that was asked for.
 type moveRecord struct {
-	strategy migration.Strategy
-	request  migration.Request
-	planned  time.Duration // how long planning took
-	verdict  string        // of the planner, if one was asked
-	refused  string        // why the migration did not begin
-	askedAt  time.Duration
-}
-
-// groupLoad is the load and state of a key group, as the meters have it.
-type groupLoad struct {
-	operator int
-	group    uint32
-	records  uint64
-	bytes    int64
-}
-
-// groupLoads copies the newest meters. It runs on the event loop.
-func groupLoads(c *coord.Coordinator, job *core.Job) []groupLoad {
-	var out []groupLoad
-	for id, m := range c.Meters() {
-		op := c.Graph().Tasks[id].Operator
-		for i, g := range m.Groups {
-			out = append(out, groupLoad{op, g, m.Loads[i], m.StateBytes[i]})
-		}
-	}
-	return out
-}
-
-// meters are an operator's key groups over a window of time.
-type meters struct {
-	load  []float64 // records in the window
-	bytes []int64
-	route []int32
-}
-
-// window subtracts what the meters showed at its beginning. A group that the meters have not shown has no load.
-func (t *trial) window(op int, before, after []groupLoad, route []int32) meters {
-	n := int(t.job.Operators[op].Groups)
-	m := meters{load: make([]float64, n), bytes: make([]int64, n), route: route}
-	for _, l := range after {
-		if l.operator == op {
-			m.load[l.group], m.bytes[l.group] = float64(l.records), l.bytes
-		}
-	}
-	for _, l := range before {
-		if l.operator == op && float64(l.records) <= m.load[l.group] {
-			m.load[l.group] -= float64(l.records)
-		}
-	}
-	return m
+	strategy    migration.Strategy
+	request     migration.Request
+	triggeredAt time.Duration // by its time, or by the alarm; planning comes behind
+	meters      meters
+	input       planner.Input
+	plan        *planner.Plan // of a planner, if one was asked
+	planned     time.Duration // how long planning took
+	verdict     string        // of the plan
+	split       *split        // of a strategy with rounds
+	refused     string        // why the migration did not begin
 }
 
 // migrate plans from the load since the steady phase began, and moves.
 func (t *trial) migrate(ctx context.Context) error {
-	spec := t.cell.Migration
-	strategy, err := migration.Lookup(spec.Strategy)
+	op := operatorIndex(&t.job, t.cell.Migration.Operator)
+	at := t.now()
+	now, err := t.readLoads(op)
 	if err != nil {
 		return err
 	}
-	rec := &moveRecord{strategy: strategy, askedAt: t.now()}
-	t.migration = rec
-	op := operatorIndex(&t.job, spec.Operator)
-	var now []groupLoad
-	var route []int32
-	if err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) {
-		now = groupLoads(c, &t.job)
-		route = slices.Clone(c.Routes(op).Task)
-	}); err != nil {
-		return t.over()
+	done, err := t.effort()
+	if err != nil {
+		return err
 	}
+	m := t.window(op, t.seen.before.loads, now.loads, now.at-t.seen.before.at, now.route)
+	return t.adjust(ctx, at, m, t.seen.effort, done)
+}
+
+// migrateOnAlarm plans from what the detector knows, and moves.
+func (t *trial) migrateOnAlarm(ctx context.Context, at time.Duration) error {
+	from, to := t.watch.fresh()
+	return t.adjust(ctx, at, t.watch.load(), from, to)
+}
+
+// adjust is the pipeline behind the trigger: plan, split, move.
+func (t *trial) adjust(ctx context.Context, at time.Duration, m meters, from, to effort) error {
+	s := t.cell.Migration
+	strategy, err := migration.Lookup(s.Strategy)
+	if err != nil {
+		return err
+	}
+	rec := &moveRecord{strategy: strategy, triggeredAt: at, meters: m}
+	t.migration = rec
+	op := operatorIndex(&t.job, s.Operator)
 	began := time.Now()
-	m := t.window(op, t.seen.before.loads, now, route)
-	moves, verdict, err := t.choose(op, m)
+	moves, err := t.choose(op, rec)
 	if err != nil {
 		return fmt.Errorf("plan the migration of cell %s: %w", t.cell.Name, err)
 	}
-	rec.planned, rec.verdict = time.Since(began), verdict
+	rec.planned = time.Since(began)
 	rec.request = migration.Request{Operator: op, Moves: moves, Rounds: 1}
 	if strategy.UsesRounds && len(moves) > 0 {
-		rec.request.Rounds = t.rounds(op, m, moves)
+		concerned := make([]bool, t.job.Operators[op].Parallelism)
+		for _, mv := range moves {
+			concerned[mv.From], concerned[mv.To] = true, true
+		}
+		err = t.divide(rec, t.busiest(op, from, to, func(i int) bool { return concerned[i] }).busy)
 	}
-	t.log.emit(runlog.Event{Kind: "migration_planned", Detail: t.planDetail(rec, m)}, int64(t.now()))
-	if len(moves) == 0 {
-		rec.refused = "nothing to move: " + verdict
+	t.log.emit(runlog.Event{Kind: MigrationPlanned, Detail: t.planDetail(rec)}, int64(t.now()))
+	switch {
+	case err != nil:
+		rec.refused = err.Error()
+		return err
+	case len(moves) == 0:
+		rec.refused = "nothing to move: " + rec.verdict
 		return nil
 	}
-	return t.ask(ctx, rec, true)
+	set := newGroupSet(t.job.Operators[op].Groups)
+	for _, mv := range moves {
+		set.in[mv.Group] = true
+	}
+	return t.ask(ctx, rec, func() {
+		if t.col.query == nil { // the keys of a query's outputs are others than those of its state
+			t.col.moving = set
+		}
+	})
 }
 
-// ask hands the migration to the coordinator, again while something else is under way.
-func (t *trial) ask(ctx context.Context, rec *moveRecord, classify bool) error {
+// errNotCalibrated is why rounds cannot be chosen.
+var errNotCalibrated = errors.New("the cost model could not be calibrated")
+
+// divide decides on the rounds: those of the suite, or of the cost model. The model's own choice is worked out in either
+// case, to be shown beside what the suite asked for.
+func (t *trial) divide(rec *moveRecord, busy float64) error {
+	of, m, moves := t.cell.Migration, rec.meters, rec.request.Moves
+	s := &split{utilisation: busy}
+	rec.split = s
+	n := of.Rounds.N
+	if of.Rounds.All {
+		n = len(moves)
+	}
+	if t.calibration.ok() {
+		s.model = t.cost(m, moves, busy)
+		s.how = fmt.Sprintf("%d rounds moved out and back in the warm-up", len(t.calibration.points))
+		if err := s.choose(of, m, moves); err != nil {
+			s.why = err.Error()
+			if of.Rounds.Auto {
+				return fmt.Errorf("%s: cell %s: %w: %w", t.o.Suite.File, t.cell.Name, spec.ErrInvalid, err)
+			}
+		}
+	} else {
+		s.why = "the rounds were not timed in this trial"
+		if t.calibration != nil {
+			s.why = t.calibration.why
+		}
+		if of.Rounds.Auto {
+			return fmt.Errorf("%w: %s; lengthen timing.warmup, or write a number of rounds", errNotCalibrated, s.why)
+		}
+	}
+	if of.Rounds.Auto {
+		n = s.recommended
+	}
+	n = max(1, min(n, len(moves)))
+	rec.request.Rounds, rec.request.Moves = n, slices.Concat(dealt(moves, m, n)...)
+	if s.model.Groups > 0 {
+		s.rounds = s.predict(m, roundsOf(rec.strategy, rec.request))
+		s.nameLarge(m, moves, n)
+	}
+	return nil
+}
+
+// ask hands the migration to the coordinator, again while something else is under way. begun runs on the event loop as
+// soon as it has begun.
+func (t *trial) ask(ctx context.Context, rec *moveRecord, begun func()) error {
 	set := newGroupSet(t.job.Operators[rec.request.Operator].Groups)
 	for _, mv := range rec.request.Moves {
 		set.in[mv.Group] = true
@@ -128,9 +165,7 @@ func (t *trial) ask(ctx context.Context, rec *moveRecord, classify bool) error {
 			for _, o := range t.col.oracles {
 				o.HandOver(set.has)
 			}
-			if classify && t.col.query == nil { // the keys of a query's outputs are others than those of its state
-				t.col.moving = set
-			}
+			begun()
 		}); doErr != nil {
 			return t.over()
 		}
@@ -157,194 +192,100 @@ func (t *trial) moveBack(ctx context.Context) error {
 	for _, m := range t.migration.request.Moves {
 		back.request.Moves = append(back.request.Moves, core.Move{Group: m.Group, From: m.To, To: m.From})
 	}
-	return t.ask(ctx, back, false)
+	return t.ask(ctx, back, func() {})
 }
 
-// choose decides what moves where.
-func (t *trial) choose(op int, m meters) (moves []core.Move, verdict string, err error) {
-	s := t.cell.Migration
-	tasks := t.job.Operators[op].Parallelism
-	if s.Groups == "plan" {
-		p, err := planner.ByName(s.Planner)
-		if err != nil {
-			return nil, "", err
-		}
-		plan, err := p.Plan(planner.Input{Tasks: tasks, Load: m.load, StateBytes: m.bytes, Route: m.route, Theta: s.Theta, Targets: t.targets(op)})
-		if err != nil {
-			return nil, "", err
-		}
-		for _, mv := range plan.Moves {
-			moves = append(moves, core.Move{Group: uint32(mv.Group), From: int(mv.From), To: int(mv.To)})
-		}
-		verdict = fmt.Sprintf("%s; %d bytes, at least %d", plan.Verdict(), plan.MovedBytes, plan.LowerBoundBytes)
-		return hottestFirst(moves, m), verdict, nil
-	}
-	from, to := t.endpoints(op, m)
-	groups := (&core.Routes{Task: m.route}).Owned(from)
-	t.order(groups, m)
-	n := s.Count
-	if n == 0 {
-		n = int(s.Share*float64(len(groups)) + 0.5)
-	}
-	for _, g := range groups[:min(n, len(groups))] {
-		moves = append(moves, core.Move{Group: g, From: from, To: to})
-	}
-	return hottestFirst(moves, m), fmt.Sprintf("%s groups of task %d", s.Groups, from), nil
+// loadReading is the load of an operator's groups at one moment.
+type loadReading struct {
+	at    time.Duration
+	loads []groupLoad
+	route []int32
 }
 
-// hottestFirst orders moves so that the groups that load the most move first.
-func hottestFirst(moves []core.Move, m meters) []core.Move {
-	slices.SortStableFunc(moves, func(a, b core.Move) int { return falling(m.load[a.Group], m.load[b.Group]) })
-	return moves
+func (t *trial) readLoads(op int) (r loadReading, err error) {
+	if err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) {
+		r = loadReading{t.now(), groupLoads(c, &t.job), slices.Clone(c.Routes(op).Task)}
+	}); err != nil {
+		return r, t.over()
+	}
+	return r, nil
 }
 
-func falling(a, b float64) int {
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
-	}
-	return 0
-}
-
-// order sorts groups into the order in which they are chosen.
-func (t *trial) order(groups []uint32, m meters) {
-	switch t.cell.Migration.Groups {
-	case "hottest":
-		slices.SortStableFunc(groups, func(a, b uint32) int { return falling(m.load[a], m.load[b]) })
-	case "coldest":
-		slices.SortStableFunc(groups, func(a, b uint32) int { return falling(m.load[b], m.load[a]) })
-	case "random":
-		r := rand.New(rand.NewPCG(t.plan.Seed, 0x6d6f7665))
-		r.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
-	}
-}
-
-// workerOf returns the worker, from 1, of each task of an operator.
-func (t *trial) workerOf(op int) []int {
-	var out []int
-	for _, id := range t.graph.OpTasks[op] {
-		out = append(out, t.graph.Tasks[id].Slot+1)
-	}
-	return out
-}
-
-// targets says which tasks may receive groups; nil: all.
-func (t *trial) targets(op int) []bool {
-	to := t.cell.Migration.To
-	if to == 0 {
-		return nil
-	}
-	var out []bool
-	for _, w := range t.workerOf(op) {
-		out = append(out, w == to)
-	}
-	return out
-}
-
-// endpoints returns the task that gives groups away and the one that receives them: the most and the least loaded of
-// the workers that the suite names, or of the most and least loaded worker.
-func (t *trial) endpoints(op int, m meters) (from, to int) {
-	tasks, workers := t.job.Operators[op].Parallelism, t.workerOf(op)
-	load, byWorker := make([]float64, tasks), make([]float64, t.job.Workers+1)
-	for g, d := range m.route {
-		load[d] += m.load[g]
-		byWorker[workers[d]] += m.load[g]
-	}
-	pick := func(worker int, other int, better func(a, b float64) bool) int {
-		best := -1
-		for d := range tasks {
-			if d == other || worker != 0 && workers[d] != worker {
-				continue
-			}
-			if best < 0 || better(load[d], load[best]) || load[d] == load[best] && better(byWorker[workers[d]], byWorker[workers[best]]) {
-				best = d
-			}
-		}
-		return best
-	}
-	from = pick(t.cell.Migration.From, -1, func(a, b float64) bool { return a > b })
-	from = max(from, 0)
-	to = pick(t.cell.Migration.To, from, func(a, b float64) bool { return a < b })
-	return from, max(to, 0)
-}
-
-// The cost model's constants for state in memory that moves over the loopback interface, used while nothing better is
-// known: what a round costs beside the transfer, and the bandwidth of packing, sending and installing together.
-const (
-	roundCost      = 2 * time.Millisecond
-	roundBandwidth = 250e6
-	// spikeWeight is how much a second of waiting counts against a second of duration.
-	spikeWeight = 100
-)
-
-// rounds returns the number of rounds: the suite's, or the cost model's choice.
-func (t *trial) rounds(op int, m meters, moves []core.Move) int {
-	s := t.cell.Migration
-	if !s.Rounds.Auto {
-		return min(s.Rounds.N, len(moves))
-	}
-	cost, err := t.cost(op, m, moves).RoundsMovingWait(spikeWeight, 1)
-	if err != nil {
-		return 1 // parameters out of the model's range, such as a task at capacity: then every round only delays the end
-	}
-	return cost.Rounds
-}
-
-// cost is the model of a move.
-func (t *trial) cost(op int, m meters, moves []core.Move) model.Migration {
-	seconds := (t.now() - t.seen.before.at).Seconds()
-	total, moving := 0.0, 0.0
-	byTask := make([]float64, t.job.Operators[op].Parallelism)
-	for g, l := range m.load {
+// planDetail is what the event of a planned migration says: enough to plan and to divide it again.
+func (t *trial) planDetail(rec *moveRecord) map[string]any {
+	m, moves := rec.meters, rec.request.Moves
+	tasks := t.job.Operators[rec.request.Operator].Parallelism
+	load := byTask(m.load, m.route, tasks)
+	total, moved := 0.0, 0.0
+	for _, l := range load {
 		total += l
-		byTask[m.route[g]] += l
 	}
-	c := model.Migration{BandwidthBytesPerSecond: roundBandwidth, SyncCost: roundCost, Groups: len(moves), ArrivalPerSecond: total / seconds}
 	for _, mv := range moves {
-		moving += m.load[mv.Group]
-		c.StateBytes += m.bytes[mv.Group]
-		c.LargestGroupBytes = max(c.LargestGroupBytes, m.bytes[mv.Group])
-	}
-	if total > 0 {
-		c.MovingShare = min(1, moving/total)
-	}
-	c.Utilisation = slices.Max(byTask) / seconds * t.job.Operators[op].Service.Mean.Seconds()
-	return c
-}
-
-// planDetail is what the event of a planned migration says.
-func (t *trial) planDetail(rec *moveRecord, m meters) map[string]any {
-	op := rec.request.Operator
-	loads := make([]float64, t.job.Operators[op].Parallelism)
-	total := 0.0
-	for g, d := range m.route {
-		loads[d] += m.load[g]
-		total += m.load[g]
-	}
-	var bytes int64
-	moved := 0.0
-	for _, mv := range rec.request.Moves {
-		bytes += m.bytes[mv.Group]
 		moved += m.load[mv.Group]
 	}
 	share := func(x float64) float64 {
 		if total == 0 {
 			return 0
 		}
-		return float64(int(x/total*1e4)) / 1e4
+		return round4(x / total)
 	}
-	before := make([]float64, len(loads))
-	for d := range loads {
-		before[d] = share(loads[d])
+	shares := make([]float64, tasks)
+	for d := range load {
+		shares[d] = share(load[d])
 	}
-	d := map[string]any{"groups": len(rec.request.Moves), "bytes": bytes, "load_share": share(moved), "task_shares": before,
-		"rounds": rec.request.Rounds, "plan": rec.verdict, "plan_ms": runlog.MS(rec.planned)}
-	if rec.strategy.UsesRounds && len(rec.request.Moves) > 0 {
-		if p, err := t.cost(op, m, rec.request.Moves).Predict(rec.request.Rounds); err == nil {
-			d["predicted_peak_ms"], d["predicted_ms"] = runlog.MS(p.Peak), runlog.MS(p.Duration)
+	bytes := sizeOf(m, moves)
+	d := map[string]any{"groups": len(moves), "bytes": bytes, "load_share": share(moved), "task_shares": shares,
+		"rounds": rec.request.Rounds, "plan": rec.verdict, "plan_ms": runlog.MS(rec.planned), "input": inputDetail(rec.input)}
+	result := map[string]any{"planner": t.cell.Migration.Groups, "verdict": rec.verdict, "moves": len(moves), "moved_bytes": bytes,
+		"planning_ms": runlog.MS(rec.planned)}
+	if p := rec.plan; p != nil {
+		result["planner"], result["lower_bound_bytes"], result["theta"] = p.Planner, p.LowerBoundBytes, round4(p.Theta)
+		result["reachable_theta"], result["table_entries"] = round4(p.ReachableTheta), p.TableSize
+		if p.GapKnown {
+			result["gap"] = round4(p.Gap)
+		}
+		if len(p.Oversize) > 0 {
+			result["oversize_groups"] = p.Oversize
 		}
 	}
+	d["result"] = result
+	if s := rec.split; s != nil {
+		t.splitDetail(s, d)
+	}
 	return d
+}
+
+func inputDetail(in planner.Input) map[string]any {
+	load := make([]float64, len(in.Load))
+	for g, l := range in.Load {
+		load[g] = round4(l)
+	}
+	d := map[string]any{"tasks": in.Tasks, "theta": in.Theta, "load": load, "state_bytes": in.StateBytes, "route": in.Route}
+	if in.Targets != nil {
+		d["targets"] = in.Targets
+	}
+	return d
+}
+
+// splitDetail adds the cost model, its choice, and what it expects.
+func (t *trial) splitDetail(s *split, d map[string]any) {
+	if s.why != "" {
+		d["model_why"] = s.why
+	}
+	if s.model.Groups == 0 {
+		return
+	}
+	c := s.model
+	d["model"] = map[string]any{"state_bytes": c.StateBytes, "bandwidth_bytes_per_second": c.BandwidthBytesPerSecond,
+		"sync_cost_ms": runlog.MS(c.SyncCost), "groups": c.Groups, "largest_group_bytes": c.LargestGroupBytes, "utilisation": round4(c.Utilisation),
+		"measured_utilisation": round4(s.utilisation), "arrival_per_second": round4(c.ArrivalPerSecond), "moving_share": round4(c.MovingShare), "calibrated": s.how}
+	if s.recommended > 0 {
+		d["rounds_recommended"], d["rounds_ideal"] = s.recommended, round4(s.ideal)
+	}
+	if len(s.rounds) > 0 {
+		d["predicted_peak_ms"], d["predicted_ms"] = runlog.MS(longest(s.rounds)), runlog.MS(duration(s.rounds))
+	}
+	if n := len(s.tooLarge); n > 0 {
+		d["groups_too_large"], d["groups_too_large_count"] = s.tooLarge[:min(n, 20)], n
+	}
 }

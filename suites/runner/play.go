@@ -54,8 +54,16 @@ func (t *trial) steps() []step {
 	var out []step
 	if m := c.Migration; m != nil && !isControl(m) {
 		at := c.EventTime(m.At)
-		steadyTo = min(steadyTo, at)
-		out = append(out, step{origin + at, t.migrate})
+		if m.Trigger == "time" {
+			steadyTo = min(steadyTo, at)
+		}
+		if t.calibrates() {
+			out = append(out, step{origin / 2, t.calibrate})
+		}
+		if m.Trigger == "time" {
+			out = append(out, step{origin + at, t.migrate})
+		}
+		out = append(out, step{t.length - c.Timing.After/2, t.readEarly}, step{t.length, t.readLate})
 		if m.Back != nil {
 			out = append(out, step{origin + at + *m.Back, t.moveBack})
 		}
@@ -63,6 +71,13 @@ func (t *trial) steps() []step {
 	for i := range c.Faults {
 		if f := &c.Faults[i]; f.On == nil {
 			steadyTo = min(steadyTo, c.EventTime(f.At))
+		}
+	}
+	if t.watch != nil { // the level before is that before the keys change
+		for _, o := range t.w.Truth(t.length) {
+			if o.Begin > origin {
+				steadyTo = min(steadyTo, o.Begin-origin)
+			}
 		}
 	}
 	t.seen.steadyTo = origin + steadyTo
@@ -76,7 +91,20 @@ func (t *trial) steps() []step {
 func (t *trial) beginSteady(context.Context) error {
 	t.phase("steady")
 	t.seen.before = t.read()
-	return nil
+	var err error
+	t.seen.effort, err = t.effort()
+	return err
+}
+
+// readEarly and readLate read the load at the ends of a window behind the move.
+func (t *trial) readEarly(context.Context) (err error) {
+	t.seen.late.early, err = t.readLoads(operatorIndex(&t.job, t.cell.Migration.Operator))
+	return err
+}
+
+func (t *trial) readLate(context.Context) (err error) {
+	t.seen.late.late, err = t.readLoads(operatorIndex(&t.job, t.cell.Migration.Operator))
+	return err
 }
 
 func (t *trial) endSteady(context.Context) error {

@@ -46,17 +46,21 @@ type trial struct {
 	changed chan struct{} // a trace came
 	started chan struct{} // closed when the job runs for the first time
 
-	seen      observed
-	injected  []injection // guarded by mu while faults may happen
-	faults    *faults     // guarded by mu until the feed has begun; nil: none
-	proxy     *chaos.Proxy
-	store     store
-	giveUp    context.CancelCauseFunc // ends the trial, which goes on to its end
-	migration *moveRecord
-	place     host.Place // of checkpoints
-	ownDir    bool       // the place is in the run directory
+	seen        observed
+	injected    []injection // guarded by mu while faults may happen
+	faults      *faults     // guarded by mu until the feed has begun; nil: none
+	proxy       *chaos.Proxy
+	store       store
+	giveUp      context.CancelCauseFunc // ends the trial, which goes on to its end
+	migration   *moveRecord
+	watch       *watch // nil: no detector
+	skew        truth
+	calibration *calibration // nil: none was asked for
+	probe       *probe       // on the loop; nil: none is under way
+	place       host.Place   // of checkpoints
+	ownDir      bool         // the place is in the run directory
 
-	p99                    time.Duration // that was shown last
+	p99, nextShown         time.Duration // what was shown last, and when to show again
 	stoppedAt              time.Duration // when the harness was closed
 	staySeries, moveSeries *stats.Series // of the keys that stayed and moved; nil without a migration
 	sum                    *verify.Answers
@@ -67,6 +71,8 @@ type observed struct {
 	steadyTo      time.Duration // the steady phase is from the end of the warm-up to here
 	before, after reading       // at the two ends of the steady phase
 	haveSteady    bool
+	effort        effort                            // at the beginning of the steady phase
+	late          struct{ early, late loadReading } // in the second half of the phase after the event
 	selfCPU       time.Duration
 	emitted       []uint64
 	ended         bool // every sink has ended: what has not come will never come
@@ -158,6 +164,9 @@ func (t *trial) open() error {
 	t.col = newCollector(t.expect, t.graph, int(min(t.w.Keys(), t.feed.scheduled())), c.Timing.Interval, t.length)
 	t.col.query = newQuery(c.Job.Query)
 	t.lag, t.live = stats.NewHistogram(), stats.NewHistogram()
+	if t.watch, err = t.newWatch(); err != nil {
+		return err
+	}
 	t.changed, t.started = make(chan struct{}, 1), make(chan struct{})
 	return errors.Join(t.openPlace(), t.openProxy())
 }
@@ -213,6 +222,12 @@ func (t *trial) onTrace(tr coord.Trace) {
 	if tr.Kind == coord.TraceMigrated {
 		t.col.handOverEnds(tr.AtNS)
 	}
+	if p := t.probe; p != nil && p.take(tr) {
+		if isClosed(p.over) {
+			t.probe = nil
+		}
+		return
+	}
 	t.log.trace(t.graph, tr)
 	t.tellFaults(tr)
 	t.watchStore(tr)
@@ -238,14 +253,24 @@ func (t *trial) onLag(lagNS int64, n int) {
 // now is the time on the trial's axis.
 func (t *trial) now() time.Duration { return t.h.Now() - time.Duration(t.feed.originNS) }
 
-// until waits for a time on the trial's axis. It errors when the job ends before or ctx does.
+// showEvery is how often the display is told the newest delay.
+const showEvery = 400 * time.Millisecond
+
+// until waits for a time on the trial's axis; meanwhile the detector looks at the load, and what it finds is acted on. It errors when the job ends before or ctx does.
 func (t *trial) until(ctx context.Context, at time.Duration) error {
 	for {
 		left := at - t.now()
 		if left <= 0 {
 			return nil
 		}
-		timer := time.NewTimer(min(left, 400*time.Millisecond))
+		wait := min(left, showEvery)
+		if t.watch != nil {
+			if err := t.lookAround(ctx); err != nil {
+				return err
+			}
+			wait = min(wait, max(t.watch.nextLook-t.now(), time.Millisecond))
+		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-t.h.Done():
@@ -255,7 +280,8 @@ func (t *trial) until(ctx context.Context, at time.Duration) error {
 			timer.Stop()
 			return ctx.Err()
 		}
-		if at-t.now() > 0 {
+		if now := t.now(); at > now && now >= t.nextShown {
+			t.nextShown = now + showEvery
 			t.show()
 		}
 	}
