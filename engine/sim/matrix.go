@@ -156,7 +156,7 @@ func (c *cell) emitLoop() {
 			c.w.edge.Emit(due, 1<<20, &e.Edge)
 		}
 	})
-	c.w.after(emitNS, c.emitLoop)
+	c.w.after(max(emitNS, c.everyNS/8), c.emitLoop)
 }
 
 // cellFeed is a feed with values.

@@ -116,8 +116,8 @@ func (c *cell) verdict() error {
 
 // state says whether the key groups are where the table says, with the state of the run that never moved.
 func (c *cell) state(table []int32) error {
-	if got := c.w.coord.Routes(cellOp).Task; !slices.Equal(got, table) {
-		return fmt.Errorf("safety: a migration was left half done: the table is %v, want %v", got, table)
+	if err := c.tableIs(table); err != nil {
+		return err
 	}
 	got, err := c.fingerprints()
 	if err != nil {
@@ -127,6 +127,14 @@ func (c *cell) state(table []int32) error {
 		if got[g] != c.ref.state[g] {
 			return fmt.Errorf("safety: the state of key group %d, at task %d, is not that of a run that never moved", g, table[g])
 		}
+	}
+	return nil
+}
+
+// tableIs says whether the coordinator has a table.
+func (c *cell) tableIs(want []int32) error {
+	if got := c.w.coord.Routes(cellOp).Task; !slices.Equal(got, want) {
+		return fmt.Errorf("safety: a migration was left half done: the table is %v, want %v", got, want)
 	}
 	return nil
 }
