@@ -20,10 +20,18 @@ type Error struct {
 	Fix       string // what would be right
 }
 
-var passwordRE = regexp.MustCompile(`(://[^\s/:@'"]*):[^\s'"]*@`)
+var (
+	passwordRE = regexp.MustCompile(`(://[^\s/:@'"]*):[^\s'"]*@`)
+	loneRE     = regexp.MustCompile(`(://)[^\s/:@'"]+@`)
+	secretRE   = regexp.MustCompile(`(?i)([?&][^\s=&'"]*(?:key|secret|token|password|credential|signature)[^\s=&'"]*=)[^\s&'"]*`)
+)
 
-// Redact replaces the passwords of all URLs in a text, as redis://user:password@host.
-func Redact(text string) string { return passwordRE.ReplaceAllString(text, "$1:xxxxx@") }
+// Redact replaces what looks like credentials in the URLs of a text: the password of redis://user:password@host, a lone
+// user, who may be a token, and options such as ?secret=value.
+func Redact(text string) string {
+	text = loneRE.ReplaceAllString(passwordRE.ReplaceAllString(text, "$1:xxxxx@"), "${1}xxxxx@")
+	return secretRE.ReplaceAllString(text, "${1}xxxxx")
+}
 
 // Error gives "file:line:col: field: problem; what would be right". It tells no password.
 func (e Error) Error() string {

@@ -19,7 +19,7 @@ func splitPath(path string) []string {
 
 // applySet lays one PATH=VALUE over the tree.
 func applySet(c *collector, root *node, set string) *node {
-	at := pos{source: "--set " + withoutCredentials(set)}
+	at := pos{source: "--set " + Redact(set)}
 	path, text, found := strings.Cut(set, "=")
 	if !found || path == "" {
 		c.add(at, "", "not of the form PATH=VALUE", "write for example --set workload.rate=20000/s")

@@ -101,11 +101,12 @@ func TestStorePlaces(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	for text, want := range map[string]string{
-		"redis://h:1/0":  "redis://h:1/0",
-		"redis://user@h": "redis://user@h",
-		`url: "redis://u:pw@h:1/0?prefix=a", cache: 1B`:      `url: "redis://u:xxxxx@h:1/0?prefix=a", cache: 1B`,
-		"--set x=rediss://:p@w:d/@h and unix://u:x@/sock":    "--set x=rediss://:xxxxx@h and unix://u:xxxxx@/sock",
-		"https://host:80/path and later a time 12:30 @ noon": "https://host:80/path and later a time 12:30 @ noon",
+		"redis://h:1/0":     "redis://h:1/0",
+		"s3://token@bucket": "s3://xxxxx@bucket",
+		"s3://b?access_KEY=1&region=x&sig_signature=2 ? keys: 5 = 6": "s3://b?access_KEY=xxxxx&region=x&sig_signature=xxxxx ? keys: 5 = 6",
+		`url: "redis://u:pw@h:1/0?prefix=a", cache: 1B`:              `url: "redis://u:xxxxx@h:1/0?prefix=a", cache: 1B`,
+		"--set x=rediss://:p@w:d/@h and unix://u:x@/sock":            "--set x=rediss://:xxxxx@h and unix://u:xxxxx@/sock",
+		"https://host:80/path and later a time 12:30 @ noon":         "https://host:80/path and later a time 12:30 @ noon",
 	} {
 		if got := Redact(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
