@@ -51,7 +51,7 @@ func newCase(t *testing.T, m migration.Strategy, f roundRobin, records int64, ta
 	job.Workers = tasks
 	job.Lease = 5 * time.Second // a slow worker is no lost one
 	if job.Checkpoint > 0 {
-		job.Checkpoint = time.Duration(10 * f.everyNS)
+		job.Checkpoint = max(job.Checkpoint, time.Duration(10*f.everyNS))
 	}
 	for i := range job.Operators {
 		job.Operators[i].Place = nil
