@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"runtime/pprof"
 
 	"golang.org/x/sys/unix"
@@ -43,6 +42,7 @@ type workerHost struct {
 	e         task.Effects
 	disk      *disk
 	external  *external
+	memory    *memory
 	heartbeat int64 // ns
 	tickNS    int64
 	turns     uint64
@@ -52,18 +52,18 @@ type workerHost struct {
 func runWorker(l *launch, open storage.Opener) error {
 	runtime.LockOSThread()
 	runtime.GOMAXPROCS(2) // the loop, and disks or the collector beside it
-	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(l.MemoryBytes)
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("ask to die with the harness: %w", err)
 	}
 	preciseTimers()
 	aheadOfOthers()
+	mem := newMemory(l.MemoryBytes)
+	defer mem.close()
 	h := &workerHost{launch: l, clock: newClock(l.BaseNS), heartbeat: int64(core.Job{}.WithDefaults().Heartbeat)}
 	h.disk = newDisk(l, open)
 	h.external = newExternal()
 	defer h.external.close()
-	h.w = task.NewWorker(l.Node, h.clock)
+	h.w, h.memory = task.NewWorker(l.Node, h.clock), mem
 	var err error
 	if h.fab, err = newFabric(l.Node, l.Token, l.Listen, h.clock, h, h.w.Pool()); err != nil {
 		return err
@@ -147,6 +147,9 @@ func (h *workerHost) perform() (timeoutNS int64) {
 	}
 	for _, r := range e.Writes {
 		h.writeState(r)
+	}
+	if e.FreedBytes > 0 {
+		h.memory.freed.Add(e.FreedBytes)
 	}
 	now := h.clock()
 	timeoutNS = h.tickNS - now

@@ -58,6 +58,8 @@ type Effects struct {
 	Loads     []LoadRequest
 	Reads     []ReadRequest  // of external state
 	Writes    []WriteRequest // of external state
+	// FreedBytes is the size of state that was given away for good: its memory could be returned.
+	FreedBytes int64
 	// BusyNS is how long the core must be burnt before the effects take place.
 	BusyNS int64
 	// WakeNS is when the worker wants to run again (0: only on input).
@@ -73,7 +75,7 @@ func (e *Effects) Reset() {
 	clear(e.Reads)
 	clear(e.Writes)
 	e.Reads, e.Writes = e.Reads[:0], e.Writes[:0]
-	e.BusyNS, e.WakeNS, e.More = 0, 0, false
+	e.FreedBytes, e.BusyNS, e.WakeNS, e.More = 0, 0, 0, false
 }
 
 func (e *Effects) wake(ns int64) {

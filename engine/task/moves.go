@@ -230,6 +230,9 @@ func (m *moves) stream(t *Task) int {
 	}
 	if done {
 		tr.snap.Release()
+		if !tr.copy {
+			t.w.e.FreedBytes += tr.bytes
+		}
 		m.sent(t, tr)
 	}
 	return 1

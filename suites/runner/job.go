@@ -42,7 +42,7 @@ func unsupported(c *spec.Cell) []string {
 	say(c.Checkpoint.Incremental, "checkpoint.incremental is not available; write false")
 	say(c.Workload.CatchUp.Policy == "skip" && c.Job.Query != nil, "workload.catchUp: skip is not available with a query; write burst or limit")
 	say(c.Workload.Splits > 0, "workload.splits is not available; leave it out: one split for each source task")
-	out = append(append(out, profileTrouble(c)...), preloadTrouble(c)...)
+	out = append(append(out, profileTrouble(c)...), append(preloadTrouble(c), idleTrouble(c)...)...)
 	if m := c.Migration; m != nil {
 		say(m.Bandwidth > 0, "migration.bandwidth is not available; leave it out")
 	}

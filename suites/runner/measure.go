@@ -36,6 +36,8 @@ func (t *trial) analyse(rec *stats.Recorder) runlog.Repetition {
 		t.migrationMetrics(m)
 		t.settleMetrics(series, spike, m)
 		t.predictionMetrics(steady, m)
+		t.roundMetrics(m)
+		t.memoryMetrics(m)
 		t.recoveryMetrics(spike, m)
 	}
 	t.costs(m)

@@ -42,6 +42,7 @@ type moveRecord struct {
 
 // migrate plans from the load since the steady phase began, and moves.
 func (t *trial) migrate(ctx context.Context) error {
+	t.watchMemory()
 	op := operatorIndex(&t.job, t.cell.Migration.Operator)
 	at := t.now()
 	now, err := t.readLoads(op)

@@ -3,8 +3,10 @@ package runner
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/operator"
 	"github.com/weir-bench/weir/suites/spec"
 )
 
@@ -31,4 +33,42 @@ func withPreload(o *core.OperatorSpec, op *spec.Operator) {
 	if op.State.Preload > 0 {
 		o.Params = map[string]string{"preload": strconv.FormatInt(int64(op.State.Preload), 10)}
 	}
+}
+
+// preloadPerS is how many keys a worker enters a second at least, on a busy machine.
+const preloadPerS = 5e6
+
+// patience is how long the workers may take to start.
+func (t *trial) patience() time.Duration {
+	d := startLimit
+	for _, op := range t.cell.Job.Operators {
+		d += time.Duration(float64(op.State.Preload) / preloadPerS * float64(time.Second))
+	}
+	return d
+}
+
+// idleTrouble says why tasks cannot be idle as a cell asks for.
+func idleTrouble(c *spec.Cell) []string {
+	var out []string
+	for _, op := range c.Job.Operators {
+		switch k, ok := operator.Lookup(op.Kind); {
+		case op.Idle == 0 || !ok:
+		case !k.Keyed:
+			out = append(out, fmt.Sprintf("idle of operator %s: only keyed operators have key groups; leave it out", op.Name))
+		case op.Idle >= op.Parallelism:
+			out = append(out, fmt.Sprintf("idle of operator %s: %d of %d tasks, so nobody would own its key groups; write at most %d", op.Name, op.Idle, op.Parallelism, op.Parallelism-1))
+		}
+	}
+	return out
+}
+
+// idleRoutes gives the initial routes of operators with idle tasks, by the operators' index.
+func idleRoutes(c *spec.Cell) map[int][]int32 {
+	routes := map[int][]int32{}
+	for i, op := range c.Job.Operators {
+		if op.Idle > 0 {
+			routes[i] = core.NewRoutes(uint32(op.KeyGroups), op.Parallelism-op.Idle).Task
+		}
+	}
+	return routes
 }

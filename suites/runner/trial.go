@@ -52,6 +52,7 @@ type trial struct {
 	proxy       *chaos.Proxy
 	store       store
 	giveUp      context.CancelCauseFunc // ends the trial, which goes on to its end
+	memory      *memoryWatch
 	migration   *moveRecord
 	watch       *watch // nil: no detector
 	skew        truth
@@ -123,6 +124,7 @@ func (t *trial) run(ctx context.Context) (runlog.Repetition, error) {
 	if now, ok := selfCPU(); ok {
 		t.seen.selfCPU = now - self
 	}
+	t.endMemory()
 	if t.col.moving != nil {
 		stay, move := t.col.delays[staying].Series(), t.col.delays[moves].Series()
 		t.staySeries, t.moveSeries = &stay, &move
@@ -139,7 +141,7 @@ func (t *trial) run(ctx context.Context) (runlog.Repetition, error) {
 }
 
 // limit is the longest time that the trial may take.
-func (t *trial) limit() time.Duration { return t.cell.Duration() + t.cell.Timing.Drain + startLimit }
+func (t *trial) limit() time.Duration { return t.cell.Duration() + t.cell.Timing.Drain + t.patience() }
 
 // startLimit is how long workers may take to start.
 const startLimit = 15 * time.Second
@@ -180,12 +182,13 @@ func (t *trial) start(ctx context.Context) error {
 	h, err := host.Start(host.Config{
 		Job: t.job, Feed: t.feed, Due: t.feed.due, Collect: t.col.collect, Spares: t.cell.Job.Spares, Dir: t.place.String(), Storage: t.o.Storage,
 		Address: t.address, Command: t.o.Command, Env: t.o.Env, OnTrace: t.onTrace, OnLag: t.onLag,
+		Routes: idleRoutes(t.cell), MemoryBytes: workerMemory(t.cell),
 	})
 	if err != nil {
 		return fmt.Errorf("start the workers of cell %s: %w", t.cell.Name, err)
 	}
 	t.h = h
-	limit := time.NewTimer(startLimit)
+	limit := time.NewTimer(t.patience())
 	defer limit.Stop()
 	select {
 	case <-t.started:
@@ -193,7 +196,7 @@ func (t *trial) start(ctx context.Context) error {
 	case <-h.Done():
 		err = h.Err()
 	case <-limit.C:
-		err = fmt.Errorf("not all are there after %v", startLimit)
+		err = fmt.Errorf("not all are there after %v", t.patience())
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}

@@ -78,6 +78,7 @@ type Operator struct {
 	State       State    `yaml:"state" doc:"State of a keyed operator."`
 	Service     Service  `yaml:"service" doc:"Time a record takes, on top of the operator's own work."`
 	Sink        string   `yaml:"sink" enum:"eager|transactional" doc:"How a sink releases output: at once, or when the checkpoint is complete."`
+	Idle        int      `yaml:"idle" min:"0" max:"32767" doc:"Tasks of a keyed operator, the last ones, that own no key groups until a migration gives them some."`
 	Placement   []int    `yaml:"placement" doc:"Worker of each task, numbered from 1; without it tasks are dealt round-robin."`
 }
 
