@@ -56,6 +56,22 @@ func Checks() []Check {
 		{"externalise", "state in an external store under a small cache, while links break or a worker crashes or freezes", 200, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "none", Migration: "externalise", Transactional: no(), Faults: int(s % 2), Kinds: []string{"partition", "crash", "freeze"}}
 		}},
+		{"increments", "checkpoints of what changed, under crashes and a disk that fills up", 300, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "none", Transactional: yes(), Incremental: yes(), Unaligned: no(),
+				FullEvery: 10, Records: 2000, Keys: 300, Faults: 3, Kinds: []string{"disk-full", "crash"}}
+		}},
+		{"increments-damaged", "checkpoints of what changed, files of which are damaged before a crash", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "none", Transactional: no(), Incremental: yes(),
+				Faults: 3, Kinds: []string{"damage", "crash"}}
+		}},
+		{"increments-and-rounds", "checkpoints of what changed while key groups change their owners, under crashes", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "async-rounds", Transactional: yes(), Incremental: yes(),
+				FullEvery: 10, Faults: 2, Kinds: []string{"crash"}}
+		}},
+		{"unaligned", "barriers that block no channel, under crashes: each answer once", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: []string{"none", "stop-restart"}[s%2], Transactional: yes(), Unaligned: yes(),
+				Faults: 2, Kinds: []string{"crash"}}
+		}},
 		{"rescale", "stop-restart migrations between checkpoints", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "checkpoint", Migration: "stop-restart", Transactional: yes(), Faults: 0}
 		}},
@@ -96,6 +112,11 @@ func Bugs() []Bug {
 		{"evict-unwritten", "externalise", "a value leaves the cache before it is written"},
 		{"store-without-epoch", "externalise", "a job that starts again finds the state of before"},
 		{"state-overtakes-answers", "rounds", "state goes out before the old owner's last answers have arrived"},
+		{"delta-since-aborted", "increments", "a checkpoint holds what changed since one that was given up"},
+		{"retain-forgets-links", "increments", "retention removes the files that a checkpoint links to"},
+		{"delta-without-link", "increments", "a checkpoint of what changed is taken for a whole one"},
+		{"forget-in-flight", "unaligned", "what comes between the barriers is not recorded"},
+		{"in-flight-twice", "unaligned", "what came between the barriers is consumed twice after a restore"},
 		{"end-before-held", "rounds", "the end of the stream overtakes records that wait"},
 	}
 }

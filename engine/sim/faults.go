@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/storage"
 	"github.com/weir-bench/weir/engine/task"
@@ -161,24 +163,44 @@ func (w *World) fillDisk(n, forNS int64) {
 	w.after(forNS, w.disk.Heal)
 }
 
-// damageNewest flips a byte of the newest checkpoint's files.
+// damageNewest flips a byte of the newest checkpoint's files, or of one that they link to.
 func (w *World) damageNewest() {
 	ck, _, err := w.store.Newest()
 	if err != nil {
 		return
 	}
-	older := ck.Number > 1
-	if _, err := w.store.Load(ck.Number - 1); err != nil || !older {
+	f := ck.Files[w.rng.IntN(len(ck.Files))]
+	l := f.Chain(ck.Number)[0]
+	if n := len(f.Links); n > 0 {
+		l = f.Chain(ck.Number)[w.rng.IntN(n+1)]
+	}
+	if !w.spare(ck.Number, f.Task, l.Checkpoint) {
 		return // the last good one stays: a world in which all are damaged cannot recover
 	}
 	w.note(0xbadd, ck.Number)
-	w.damage(ck)
+	w.damage(l, f.Name)
 }
 
-func (w *World) damage(ck storage.Checkpoint) {
-	f := ck.Files[w.rng.IntN(len(ck.Files))]
-	pos := w.rng.Int64N(max(f.Bytes, 1))
-	w.disk.Damage("disk/job-sim/chk-"+itoa(ck.Number)+"/"+f.Name, func(b []byte) []byte {
+// spare says whether a complete checkpoint older than number can be used without a task's file of another one.
+func (w *World) spare(number uint64, task uint32, without uint64) bool {
+	for number--; number > 0; number-- {
+		ck, err := w.store.Verify(number)
+		if err != nil {
+			continue
+		}
+		needs := slices.ContainsFunc(ck.Files, func(f storage.FileInfo) bool {
+			return f.Task == task && slices.ContainsFunc(f.Chain(number), func(l storage.Link) bool { return l.Checkpoint == without })
+		})
+		if !needs {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *World) damage(l storage.Link, name string) {
+	pos := w.rng.Int64N(max(l.Bytes, 1))
+	w.disk.Damage("disk/job-sim/chk-"+itoa(l.Checkpoint)+"/"+name, func(b []byte) []byte {
 		if int(pos) < len(b) {
 			b[pos] ^= 0x40
 		}

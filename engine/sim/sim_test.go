@@ -44,7 +44,7 @@ func TestSeeds(t *testing.T) {
 // coordinator's knowing, two tasks that mirrored to each other while a checkpoint aligned.
 func TestSeedsThatOnceFailed(t *testing.T) {
 	for _, s := range []uint64{52046, 56151, 300147, 306122, 706941} {
-		if r := Run(Config{Seed: s, Faults: -1}); r.Violation != "" {
+		if r := Run(Config{Seed: s, Faults: -1, Incremental: no(), Unaligned: no()}); r.Violation != "" {
 			report(t, r)
 		}
 	}

@@ -30,6 +30,12 @@ type Config struct {
 	Kinds []string
 	// Records is the number of records in all; 0: drawn.
 	Records uint64
+	// Keys is the number of keys; 0: drawn, of few, so that each is worked on again and again.
+	Keys uint64
+	// Incremental and Unaligned are the kind of checkpoints; nil: drawn.
+	Incremental, Unaligned *bool
+	// FullEvery is core.Job's; 0: drawn.
+	FullEvery int
 	// Bugs are planted bugs.
 	Bugs []string
 }
@@ -120,6 +126,9 @@ func newPlan(c Config) plan {
 		p.records = c.Records
 	}
 	p.feed = feed{keys: 5 + r.Uint64N(60), seed: c.Seed}
+	if c.Keys > 0 {
+		p.feed.keys = c.Keys
+	}
 	workers := 2 + r.IntN(2)
 	groups := uint32(8 + r.IntN(24))
 	job := core.Job{ID: "sim", Seed: c.Seed, Workers: workers, Bugs: c.Bugs,
@@ -149,12 +158,29 @@ func newPlan(c Config) plan {
 	sink := op("out", "sink", pick(r, 1, count.Parallelism), "count")
 	sink.Transactional = transactional
 	job.Operators = []core.OperatorSpec{op("in", "source", p.splits), op("map", "forward", 1+r.IntN(2), "in"), count, sink}
+	drawCheckpoints(&job, c)
 	p.job = job
 	p.promise = strat.Eager
 	if transactional {
 		p.promise = strat.Transactional
 	}
 	return p
+}
+
+// drawCheckpoints decides the kind of checkpoints. It has a stream of its own, so that the rest of a seed stays as it was.
+func drawCheckpoints(job *core.Job, c Config) {
+	r := rand.New(rand.NewPCG(c.Seed, 2))
+	job.Incremental, job.FullEvery = r.IntN(2) == 0, pick(r, 2, 4, 10)
+	job.Unaligned, job.InFlightBytes = r.IntN(3) == 0, pick(r, 0, 0, 8<<10)
+	if c.Incremental != nil {
+		job.Incremental = *c.Incremental
+	}
+	if c.FullEvery > 0 {
+		job.FullEvery = c.FullEvery
+	}
+	if c.Unaligned != nil {
+		job.Unaligned = *c.Unaligned
+	}
 }
 
 // Run runs one trial.

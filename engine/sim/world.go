@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 
 	"github.com/weir-bench/weir/engine/coord"
@@ -315,6 +316,9 @@ func (w *World) load(k *worker, l task.LoadRequest) {
 			if l.Preload > 0 {
 				l.Fill()
 			} else {
+				if w.coord.Graph().Job.Bug("deleted-keys-resurrect") && l.Into != nil {
+					l.Into = undead{l.Into}
+				}
 				err = durable.LoadState(w.store, &l)
 			}
 			w.we.Reset()
@@ -361,7 +365,7 @@ func (w *World) performHarness() {
 		w.after(diskNS, func() {
 			err := durable.Complete(w.store, &c)
 			if err == nil {
-				if retainErr := durable.Retain(w.store, c.Retain); retainErr != nil && !errors.Is(retainErr, storage.ErrNoUsableCheckpoint) {
+				if retainErr := w.retain(&c); retainErr != nil && !errors.Is(retainErr, storage.ErrNoUsableCheckpoint) {
 					w.Traces = append(w.Traces, coord.Trace{Kind: "retain-failed", AtNS: w.nowNS, Detail: retainErr.Error()})
 				}
 			}
@@ -377,6 +381,19 @@ func (w *World) performHarness() {
 	if e.Fatal != nil {
 		w.fatal = e.Fatal
 	}
+}
+
+// retain removes what is beyond the retention.
+func (w *World) retain(c *coord.Complete) error {
+	if !w.coord.Graph().Job.Bug("retain-forgets-links") {
+		return durable.Retain(w.store, c.Retain)
+	}
+	for n := c.Checkpoint; n > uint64(c.Retain); n-- {
+		if err := w.store.Remove(n - uint64(c.Retain)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // harness lets the coordinator do something.

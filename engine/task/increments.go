@@ -12,6 +12,7 @@ import (
 type increments struct {
 	base *increment   // of the newest complete checkpoint; nil: none
 	made []*increment // since then, oldest first: complete, about to be, or given up
+	cuts int          // since then
 }
 
 type increment struct {
@@ -22,7 +23,8 @@ type increment struct {
 	file  []byte // what the world says of its file; nil: not durable yet
 }
 
-// maxIncrements bounds the marks that are kept while checkpoint after checkpoint is given up.
+// maxIncrements bounds the marks that are kept while checkpoint after checkpoint is given up. The last of so many is whole:
+// what they continue may be what is wrong with them.
 const maxIncrements = 4
 
 // cut cuts the task's state for a checkpoint.
@@ -34,7 +36,8 @@ func (m *increments) cut(t *Task, req *SnapshotRequest) {
 	}
 	x := &increment{id: req.Checkpoint, owned: owned}
 	b := m.base
-	if b == nil || b.depth+1 >= job.FullEvery || !slices.Equal(b.owned, owned) && !job.Bug("delta-across-owners") {
+	m.cuts++
+	if b == nil || b.depth+1 >= job.FullEvery || m.cuts%maxIncrements == 0 || !slices.Equal(b.owned, owned) {
 		req.State = t.keyed.Cut(owned)
 	} else {
 		since := b.mark
@@ -42,6 +45,9 @@ func (m *increments) cut(t *Task, req *SnapshotRequest) {
 			since = m.made[n-1].mark
 		}
 		req.State, req.Since, req.SinceFile = t.keyed.CutSince(owned, since), b.id, b.file
+		if job.Bug("delta-without-link") {
+			req.Since = 0
+		}
 		x.depth = b.depth + 1
 	}
 	x.mark = t.keyed.Keep(req.State)
@@ -77,7 +83,7 @@ func (m *increments) complete(t *Task, id uint64) {
 	if m.base != nil {
 		t.keyed.Forget(m.base.mark)
 	}
-	m.base = m.made[i]
+	m.base, m.cuts = m.made[i], 0
 	m.made = slices.Delete(m.made, i, i+1)
 	m.forget(t, i)
 }
