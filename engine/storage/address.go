@@ -173,7 +173,7 @@ func (a Address) String() string {
 }
 
 // hidden stands for what is not shown.
-const hidden = "REDACTED"
+const hidden = "xxxxx"
 
 var queryValueRE = regexp.MustCompile(`([?&])([^=&#]*)=([^&#]*)`)
 

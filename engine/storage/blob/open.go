@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	gcaws "gocloud.dev/aws"
@@ -24,6 +25,7 @@ const (
 	responseTimeout = 15 * time.Second
 	requestTimeout  = time.Minute // of one part of a file, or of reading one whole
 	configTimeout   = 10 * time.Second
+	maxBackoff      = 500 * time.Millisecond // between the three attempts of a request
 )
 
 // defaultRegion is signed with when an endpoint was given and no region: servers other than Amazon's rarely have one.
@@ -62,7 +64,10 @@ func Open(a storage.Address) (storage.FS, error) {
 		cfg.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	}
 	cfg.HTTPClient = patient()
-	client := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = pathStyle(a) })
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = pathStyle(a)
+		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, maxBackoff)
+	})
 	bucket, err := s3blob.OpenBucket(ctx, client, a.Bucket, &s3blob.Options{RequestChecksumCalculation: cfg.RequestChecksumCalculation})
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", a, err)
