@@ -378,7 +378,10 @@ func (c *Coordinator) restart(why string) {
 		c.trace(TraceMigrationLost, Trace{Detail: why})
 		c.move.machine.Step(migration.Interrupt, 0)
 		// Rolled back whole: key groups are restored to any owner, so only the table decides.
-		c.routes, c.move = c.move.before, nil
+		if !c.job.Bug("rollback-keeps-routes") {
+			c.routes = c.move.before
+		}
+		c.move = nil
 	}
 	c.watchFrom()
 	c.phase, c.reason, c.choosing = waiting, "restore", true

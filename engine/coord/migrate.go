@@ -33,7 +33,7 @@ type moving struct {
 // Migrate begins a migration. Two at once are refused.
 func (c *Coordinator) Migrate(r migration.Request, s migration.Strategy, e *Effects) error {
 	c.e = e
-	if !c.Running() || c.move != nil {
+	if !c.Running() || c.move != nil && !c.job.Bug("two-at-once") {
 		return ErrBusy
 	}
 	if r.Operator < 0 || r.Operator >= len(c.routes) || c.routes[r.Operator] == nil {
@@ -104,7 +104,7 @@ func (c *Coordinator) advance(ev migration.Event) {
 			c.staff()
 			c.fill()
 		case migration.Route:
-			if c.checkpoints.pending != nil {
+			if c.checkpoints.pending != nil && !c.job.Bug("round-ahead-of-checkpoint") {
 				c.move.wants = &a
 				continue
 			}
@@ -172,7 +172,7 @@ func (c *Coordinator) beginRound(a *migration.Action) {
 // moved takes a task's word that its part of a round is done.
 func (c *Coordinator) moved(msg *core.Msg) {
 	m := c.move
-	if m == nil || m.copying || msg.ID != m.version || !m.waiting[msg.Task] {
+	if m == nil || m.copying || msg.ID != m.version && !c.job.Bug("any-word-closes-a-round") || !m.waiting[msg.Task] {
 		return
 	}
 	m.bytes += msg.Bytes
@@ -203,6 +203,9 @@ func (c *Coordinator) beginCopy(a *migration.Action) {
 		}
 	}
 	c.trace(TraceCopy, Trace{ID: m.copies})
+	if c.job.Bug("switch-before-level") {
+		c.advance(migration.Copied)
+	}
 }
 
 // copied takes a task's word that its copy has been sent whole.

@@ -171,6 +171,9 @@ func (m *moves) give(t *Task, r *round) {
 	for _, mv := range r.change.Moves {
 		if mv.From == t.info.Index && mv.To != t.info.Index {
 			byTask[mv.To] = append(byTask[mv.To], mv.Group)
+			if t.ctx.Blob != nil && t.w.graph.Job.Bug("timers-stay") {
+				t.ctx.Blob.Delete(mv.Group, ^uint64(0))
+			}
 		}
 	}
 	behind := t.answered(len(byTask) > 0)
@@ -196,8 +199,10 @@ func (m *moves) give(t *Task, r *round) {
 				t.fail(fmt.Errorf("route version %d takes key group %d, which the task does not own", r.version, g))
 				return
 			}
-			m.owns[g] = false
-			t.keyed.Drop(g)
+			m.owns[g] = t.w.graph.Job.Bug("giver-keeps-groups")
+			if !t.w.graph.Job.Bug("giver-keeps-state") {
+				t.keyed.Drop(g)
+			}
 		}
 	}
 	if t.ext != nil {
@@ -272,6 +277,9 @@ func (m *moves) full() bool {
 
 // onState installs a chunk. With the group's last chunk its waiting records become ready.
 func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
+	if t.Role == core.RoleStandby && t.w.graph.Job.Bug("standby-skips-chunks") {
+		return
+	}
 	chunk, err := core.DecodeStateChunk(c.Body)
 	if err == nil && len(chunk.Data) > 0 {
 		err = t.keyed.Install(chunk.Group, chunk.Data)
@@ -334,6 +342,9 @@ func (m *moves) finish(t *Task, r *round) {
 				in.paused = false
 			}
 			t.heldRecords += r.waited
+			if t.Role == core.RoleStandby && t.w.graph.Job.Bug("word-dies-with-primary") {
+				return
+			}
 			m.lastDone = &core.Msg{Type: core.MsgMoved, Task: t.info.ID, ID: r.version, Bytes: r.bytes, Records: r.waited}
 			if t.Role == core.RolePrimary {
 				t.w.sayDone(m.lastDone)
@@ -363,6 +374,11 @@ func (m *moves) hasReady() bool { return len(m.ready) > 0 }
 
 // drain works on records that had to wait; it comes before any further input, so that the order within a key holds.
 func (m *moves) drain(t *Task, nowNS int64, e *Effects) int {
+	if t.w.graph.Job.Bug("input-overtakes-held") {
+		if i, limit := t.pick(); i >= 0 {
+			return t.consume(i, limit, nowNS, e)
+		}
+	}
 	h := m.ready[0]
 	n := h.untilMark(min(h.records.Len()-h.off, core.MaxBatch))
 	if n > 0 {

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weir-bench/weir/engine/core"
 )
@@ -113,4 +114,7 @@ func (m *moves) handOver(t *Task, r *round, to int, groups []uint32, behind []ga
 		t.keyed.Drop(g)
 	}
 	m.sending = append(m.sending, &transfer{version: r.version, to: m.peers[to], yours: groups, behind: behind})
+	if t.w.graph.Job.Bug("switch-before-level") {
+		slices.Reverse(m.sending)
+	}
 }
