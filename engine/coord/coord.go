@@ -269,14 +269,14 @@ func (c *Coordinator) deploy() {
 	}
 }
 
-// place puts each task on the node of its slot and standbys on the next slot.
+// place puts each task on the node of its slot, and its standby on that of another.
 func (c *Coordinator) place() []core.Place {
 	places := make([]core.Place, len(c.graph.Tasks))
 	for i, t := range c.graph.Tasks {
 		p := core.Place{Task: i, Node: c.slots[t.Slot], Standby: -1, Epoch: c.epoch}
 		strat, _ := recovery.Lookup(c.job.Operators[t.Operator].Recovery)
 		if strat.Standby && c.job.Workers > 1 {
-			p.Standby = c.slots[(t.Slot+1)%c.job.Workers]
+			p.Standby = c.slots[c.graph.StandbySlot(i)]
 		}
 		places[i] = p
 	}

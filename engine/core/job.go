@@ -67,6 +67,8 @@ type OperatorSpec struct {
 	Transactional bool
 	// Place lists the worker slot (from 0) of each task; empty: task i on slot i mod workers.
 	Place []int
+	// StandbyPlace lists the worker slot of each task's standby; empty: the one after the task's.
+	StandbyPlace []int
 	// Params are the operator's own parameters.
 	Params map[string]string
 }
@@ -272,6 +274,9 @@ func checkOperator(job *Job, op *OperatorSpec, k KindInfo, index map[string]int)
 	}
 	if len(op.Place) > 0 && len(op.Place) != op.Parallelism {
 		return fmt.Errorf("operator %s: %d places for %d tasks", op.Name, len(op.Place), op.Parallelism)
+	}
+	if err := op.checkStandbys(max(job.Workers, 1)); err != nil {
+		return err
 	}
 	for _, p := range op.Place {
 		if p < 0 || p >= max(job.Workers, 1) {
