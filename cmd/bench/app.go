@@ -35,6 +35,8 @@ type app struct {
 	// whether it was, code is then the exit code.
 	child func(args []string) (code int, is bool)
 
+	// ready says why a suite cannot be run, before any is started.
+	ready    func(ctx context.Context, o RunOptions) error
 	run      func(ctx context.Context, o RunOptions) (Outcome, error)
 	report   func(ctx context.Context, o ReportOptions) error
 	capacity func(ctx context.Context, o CapacityOptions) error

@@ -36,10 +36,21 @@ func (c *cli) runCommand() *cobra.Command {
 		if err := writable(out); err != nil {
 			return err
 		}
+		options := func(l loaded) RunOptions {
+			return RunOptions{Suite: l.suite, Plan: l.plan, Source: l.source, Args: c.world.args, OutDir: out, Progress: shown, Streams: c.world.streams()}
+		}
+		for _, l := range list {
+			if c.app.ready == nil {
+				break
+			}
+			if err := c.app.ready(cmd.Context(), options(l)); err != nil {
+				shown.Close(false)
+				return err
+			}
+		}
 		var all Outcome
 		for _, l := range list {
-			got, err := c.app.run(cmd.Context(), RunOptions{Suite: l.suite, Plan: l.plan, Source: l.source,
-				Args: c.world.args, OutDir: out, Progress: shown, Streams: c.world.streams()})
+			got, err := c.app.run(cmd.Context(), options(l))
 			if err != nil {
 				shown.Close(false)
 				return fmt.Errorf("run %s: %w", l.suite.Name, err)

@@ -13,7 +13,7 @@ import (
 
 // wire connects the commands to the parts of the program that do the work.
 func wire() app {
-	return app{known: known, child: child, run: runSuite, report: report, capacity: measureCapacity, sim: runSim}
+	return app{known: known, child: child, ready: ready, run: runSuite, report: report, capacity: measureCapacity, sim: runSim}
 }
 
 // child is the whole life of a worker process. It is asked before anything else, so that workers start fast.
@@ -27,10 +27,16 @@ func child([]string) (code int, is bool) {
 // known lists what this build can run.
 func known() spec.Known { return runner.Known() }
 
+func runnerOptions(o RunOptions) runner.Options {
+	return runner.Options{Suite: o.Suite, Plan: o.Plan, Source: o.Source, Args: append([]string{"bench"}, o.Args...),
+		OutDir: o.OutDir, Progress: o.Progress, Storage: blob.Open}
+}
+
+func ready(ctx context.Context, o RunOptions) error { return runner.Ready(ctx, runnerOptions(o)) }
+
 // runSuite runs a suite and renders its reports, also when it was cut short.
 func runSuite(ctx context.Context, o RunOptions) (Outcome, error) {
-	got, err := runner.Run(ctx, runner.Options{Suite: o.Suite, Plan: o.Plan, Source: o.Source, Args: append([]string{"bench"}, o.Args...),
-		OutDir: o.OutDir, Progress: o.Progress, Storage: blob.Open})
+	got, err := runner.Run(ctx, runnerOptions(o))
 	out := Outcome{RunDir: got.Dir, Wrong: got.Wrong, Missed: got.Missed, Inconclusive: got.Unknown}
 	if got.Dir == "" {
 		return out, err

@@ -15,7 +15,7 @@ import (
 type Manifest struct {
 	SchemaVersion int    `json:"schema_version"`
 	Suite         string `json:"suite"`
-	// SuiteText is the suite file as run, byte for byte.
+	// SuiteText is the suite file as run, byte for byte but for credentials in URLs, which are in no field here.
 	SuiteText string `json:"suite_text"`
 	// Overrides are the --set arguments, in order.
 	Overrides   []string `json:"overrides,omitempty"`

@@ -47,16 +47,22 @@ type Outcome struct {
 // errDeadline ends a suite that takes longer than its deadline.
 var errDeadline = errors.New("the suite's deadline has passed")
 
+// Ready says why a suite cannot be run, as far as that can be known without starting a worker: what the engine cannot do,
+// and stores and places of checkpoints that refuse. Its errors wrap spec.ErrInvalid, unless ctx has ended.
+func Ready(ctx context.Context, o Options) error {
+	if err := Check(o.Suite, o.Plan); err != nil {
+		return err
+	}
+	if err := probeStores(ctx, o.Suite, o.Plan); err != nil {
+		return err
+	}
+	return probePlaces(&o)
+}
+
 // Run plays all trials and writes the run directory. When ctx ends, or a trial cannot be run, what was measured is kept
 // and marked partial, and the error says why.
 func Run(ctx context.Context, o Options) (Outcome, error) {
-	if err := Check(o.Suite, o.Plan); err != nil {
-		return Outcome{}, err
-	}
-	if err := probePlaces(&o); err != nil {
-		return Outcome{}, err
-	}
-	if err := probeStores(ctx, o.Suite, o.Plan); err != nil {
+	if err := Ready(ctx, o); err != nil {
 		return Outcome{}, err
 	}
 	start := time.Now()

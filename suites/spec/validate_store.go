@@ -45,6 +45,9 @@ func (c *checker) state(op *Operator, at string) {
 		return
 	}
 	s.Where = c.d.place(c.at + at + ".state.backend")
+	if c.has(at + ".state.preload") {
+		c.fail(at+".state.preload", "fills the heap of a task, and the state is in an external store", "remove it; the warm-up fills the store")
+	}
 	if kinds := c.d.known.Stored; kinds != nil && c.role(op) == RoleKeyed && !slices.Contains(kinds, op.Kind) {
 		c.fail(at+".state.backend", fmt.Sprintf("a %s needs all keys of a key group at once, which an external store does not give", op.Kind),
 			"use heap, or a kind whose records need their own key only: "+strings.Join(kinds, ", "))

@@ -57,6 +57,7 @@ func TestStores(t *testing.T) {
 		{"kind of blobs", remote("", "job.operators.count.kind=tumbling"), []string{"state.backend: a tumbling needs all keys", "count"}},
 		{"state of a source", remote("", "job.operators.source.state={backend: remote}"), []string{"kind source has no keyed state"}},
 		{"sizes by key", remote("", "workload.state={kind: constant, mean: 100}"), []string{"state.backend: workload.state gives each key", "remove workload.state"}},
+		{"keys from the start", remote(", preload: 100"), []string{"state.preload: fills the heap", "warm-up"}},
 		{"simulated by URL", remote(", url: 'redis://h:1'", "runtime=sim"), []string{"state.url: the simulator connects to no store"}},
 		{"simulated control", append(bare("none"), remoteCount, "runtime=sim"), []string{"only for moves by externalise, not with none"}},
 		{"simulated without a move", append(bare("none"), remoteCount, "runtime=sim", "cells=[{name: a}]"), []string{"only for moves by externalise"}},

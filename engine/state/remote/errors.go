@@ -33,7 +33,7 @@ func remedy(cause error) string {
 	case ErrFull:
 		return "raise its memory limit, or let it hold less"
 	case ErrAuth:
-		return "give user and password as redis://user:password@host:port"
+		return "write user, colon, password and @ in front of the host"
 	case ErrType:
 		return "choose another prefix with ?prefix=name, or another database"
 	case ErrUnfit:

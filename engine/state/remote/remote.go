@@ -52,7 +52,7 @@ func Open(rawURL string) (*Store, error) {
 		if errors.As(err, &reason) {
 			err = reason.Err
 		}
-		return nil, fmt.Errorf("%w: %w; want redis://user:password@host:port/database", ErrURL, err)
+		return nil, fmt.Errorf("%w: %w; want redis://host:6379/0, with user, colon, password and @ in front of the host if it asks for them", ErrURL, err)
 	}
 	q := u.Query()
 	prefix := defaultPrefix
@@ -63,7 +63,7 @@ func Open(rawURL string) (*Store, error) {
 	}
 	o, err := redis.ParseURL(u.String())
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w; want redis://user:password@host:port/database", ErrURL, u.Redacted(), err)
+		return nil, fmt.Errorf("%w: %s: %w; want redis://host:6379/0, with user, colon, password and @ in front of the host if it asks for them", ErrURL, u.Redacted(), err)
 	}
 	for name, d := range map[string]*time.Duration{"dial_timeout": &o.DialTimeout, "read_timeout": &o.ReadTimeout, "write_timeout": &o.WriteTimeout} {
 		if !q.Has(name) {

@@ -203,7 +203,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%q tells the password", err)
 			}
 		}
-		expect(open(t, "redis://"+r.bare).Check(ctx, "job"), ErrAuth, r.bare, "NOAUTH", "user:password")
+		expect(open(t, "redis://"+r.bare).Check(ctx, "job"), ErrAuth, r.bare, "NOAUTH", "user, colon, password")
 		expect(open(t, "redis://:wrong-sesame@"+r.bare).Check(ctx, "job"), ErrAuth, r.bare, "WRONGPASS")
 
 		s := open(t, r.url)
