@@ -2,39 +2,8 @@ package state
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"slices"
 )
-
-// A chunk is a part of a key group on its way: a header, deleted keys, entries. All
-// numbers are little-endian.
-//
-//	0  kind (1 fixed-size values, 2 blobs)
-//	1  version
-//	2  flags: 1 = empty the group first
-//	3  zero
-//	4  key group (32 bits)
-//	8  value size in bytes (32 bits; 0 for blobs)
-//	12 number of deleted keys (32 bits)
-//	16 number of entries (32 bits)
-//	20 zero (32 bits)
-//	24 deleted keys (64 bits each), then entries
-//
-// An entry of a fixed-size store is its key (64 bits) and its value, padded with
-// zeros to a multiple of eight bytes; an entry of a blob store is its key, the length
-// of the value (32 bits) and the value.
-const (
-	chunkHeaderBytes = 24
-	chunkVersion     = 1
-	kindFixed        = 1
-	kindBlob         = 2
-	flagReplace      = 1
-)
-
-// ErrChunk is what every error of Install wraps: the chunk is damaged or belongs
-// to another group or kind of store. The store is unchanged then.
-var ErrChunk = errors.New("bad state chunk")
 
 // Next encodes the next part of the snapshot into dst[:0], growing it if it must.
 // The chunk has at most maxBytes bytes, unless a single entry is larger. Each
@@ -48,7 +17,7 @@ func (snap *cut) Next(dst []byte, maxBytes int) (chunk []byte, group uint32, las
 	}
 	p := &snap.parts[snap.part]
 	group = snap.groups[snap.part]
-	chunk = snap.header(dst[:0], p, group)
+	chunk = snap.s.format().Begin(dst[:0], group, p.replace && !snap.begun)
 	if !snap.begun {
 		snap.seek(p)
 		snap.begun = true
@@ -62,8 +31,7 @@ func (snap *cut) Next(dst []byte, maxBytes int) (chunk []byte, group uint32, las
 	if snap.deleted == len(p.deleted) {
 		chunk, entries = snap.appendEntries(chunk, maxBytes, p, deleted > 0)
 	}
-	binary.LittleEndian.PutUint32(chunk[12:], uint32(deleted))
-	binary.LittleEndian.PutUint32(chunk[16:], uint32(entries))
+	FinishChunk(chunk, deleted, entries)
 	last = snap.deleted == len(p.deleted) && snap.dir == len(p.dir)
 	if last {
 		snap.cursor = cursor{part: snap.part + 1}
@@ -93,24 +61,6 @@ func (snap *cut) Prefer(group uint32) bool {
 	copy(snap.parts[next+1:], snap.parts[next:next+i])
 	snap.groups[next], snap.parts[next] = group, p
 	return true
-}
-
-func (snap *cut) header(dst []byte, p *part, group uint32) []byte {
-	var header [chunkHeaderBytes]byte
-	header[0], header[1] = snap.s.kind(), chunkVersion
-	if p.replace && !snap.begun {
-		header[2] = flagReplace
-	}
-	binary.LittleEndian.PutUint32(header[4:], group)
-	binary.LittleEndian.PutUint32(header[8:], uint32(snap.s.valueBytes))
-	return append(dst, header[:]...)
-}
-
-func (s *store) kind() byte {
-	if s.fixed {
-		return kindFixed
-	}
-	return kindBlob
 }
 
 // appendEntries adds entries from the cursor on while they fit; one always does,
@@ -164,91 +114,11 @@ func (s *store) appendIndirect(chunk []byte, entry []uint64, vals [][]byte) []by
 	return append(chunk, make([]byte, -len(val)&7)...)
 }
 
-// chunkView is a chunk whose header and lengths have been checked.
-type chunkView struct {
-	replace         bool
-	deleted         []byte
-	entries         []byte
-	deletedN, count int
-}
-
-// parse checks the chunk against the store and the group.
-func (s *store) parse(group uint32, chunk []byte) (chunkView, error) {
-	var v chunkView
-	bad := func(format string, args ...any) (chunkView, error) {
-		return chunkView{}, fmt.Errorf("install chunk of key group %d: %w: %s", group, ErrChunk, fmt.Sprintf(format, args...))
-	}
-	if int(group) >= len(s.groups) {
-		return bad("the store has %d groups", len(s.groups))
-	}
-	if len(chunk) < chunkHeaderBytes {
-		return bad("%d bytes, a header has %d", len(chunk), chunkHeaderBytes)
-	}
-	le := binary.LittleEndian
-	if chunk[0] != s.kind() || chunk[1] != chunkVersion {
-		return bad("kind %d version %d, want kind %d version %d", chunk[0], chunk[1], s.kind(), chunkVersion)
-	}
-	if chunk[2]&^flagReplace != 0 || chunk[3] != 0 || le.Uint32(chunk[20:]) != 0 {
-		return bad("unknown flags or non-zero reserved bytes")
-	}
-	if got := le.Uint32(chunk[4:]); got != group {
-		return bad("it holds key group %d", got)
-	}
-	if got := le.Uint32(chunk[8:]); int64(got) != int64(s.valueBytes) {
-		return bad("values of %d bytes, the store has %d", got, s.valueBytes)
-	}
-	v.replace = chunk[2]&flagReplace != 0
-	v.deletedN, v.count = int(le.Uint32(chunk[12:])), int(le.Uint32(chunk[16:]))
-	body := chunk[chunkHeaderBytes:]
-	if len(body)/8 < v.deletedN {
-		return bad("%d deleted keys in %d bytes", v.deletedN, len(body))
-	}
-	v.deleted, v.entries = body[:8*v.deletedN], body[8*v.deletedN:]
-	if problem := s.checkEntries(v.entries, v.count); problem != "" {
-		return bad("%s", problem)
-	}
-	return v, nil
-}
-
-// checkEntries says what is wrong with count encoded entries, or nothing.
-func (s *store) checkEntries(data []byte, count int) string {
-	if !s.fixed {
-		for i := range count {
-			if len(data) < 12 {
-				return fmt.Sprintf("entry %d of %d is cut off", i, count)
-			}
-			size := int(binary.LittleEndian.Uint32(data[8:]))
-			if len(data)-12 < size {
-				return fmt.Sprintf("entry %d of %d: value of %d bytes, %d left", i, count, size, len(data)-12)
-			}
-			data = data[12+size:]
-		}
-		if len(data) > 0 {
-			return fmt.Sprintf("%d bytes after the last entry", len(data))
-		}
-		return ""
-	}
-	size := 8 + (s.valueBytes+7)&^7
-	if len(data)/size != count || len(data)%size != 0 {
-		return fmt.Sprintf("%d entries of %d bytes in %d bytes", count, size, len(data))
-	}
-	if padding := -s.valueBytes & 7; padding > 0 {
-		for i := range count {
-			for _, b := range data[(i+1)*size-padding : (i+1)*size] {
-				if b != 0 {
-					return fmt.Sprintf("entry %d: non-zero padding", i)
-				}
-			}
-		}
-	}
-	return ""
-}
-
 // Install applies a chunk from Next of a store of the same kind: the first chunk
 // of a whole group empties the group, then deletions, then entries, which replace those
 // present. The chunk is not kept. Errors wrap ErrChunk and leave the heap unchanged.
 func (h *Heap) Install(group uint32, chunk []byte) error {
-	v, err := h.parse(group, chunk)
+	v, err := h.format().Parse(group, chunk)
 	if err != nil {
 		return err
 	}
@@ -266,7 +136,7 @@ func (h *Heap) Install(group uint32, chunk []byte) error {
 }
 
 // installInline upserts entries as words.
-func (h *Heap) installInline(group uint32, v chunkView) {
+func (h *Heap) installInline(group uint32, v Chunk) {
 	g := &h.groups[group]
 	if g.n == 0 {
 		h.prebuild(group, v)
@@ -311,7 +181,7 @@ func (h *Heap) installWords(group uint32, entries []byte) {
 
 // prebuild gives an empty group the tables that inserting the entries of a chunk one
 // by one would leave it with, so that installing it neither grows nor splits them.
-func (h *Heap) prebuild(group uint32, v chunkView) {
+func (h *Heap) prebuild(group uint32, v Chunk) {
 	if v.count < minTableEntries {
 		return
 	}
@@ -368,7 +238,7 @@ func (h *Heap) plant(dir []*table, counts []int, depth uint8) uint8 {
 // Install applies a chunk from Next of a Blob, as Heap.Install does. Values are
 // copied.
 func (b *Blob) Install(group uint32, chunk []byte) error {
-	v, err := b.parse(group, chunk)
+	v, err := b.format().Parse(group, chunk)
 	if err != nil {
 		return err
 	}
@@ -382,20 +252,11 @@ func (b *Blob) Install(group uint32, chunk []byte) error {
 }
 
 // prepare empties the group if the chunk says so and applies its deletions.
-func (s *store) prepare(group uint32, v chunkView) {
-	if v.replace {
+func (s *store) prepare(group uint32, v Chunk) {
+	if v.Replace {
 		s.drop(group)
 	}
 	for d := v.deleted; len(d) > 0; d = d[8:] {
 		s.remove(group, binary.LittleEndian.Uint64(d))
 	}
-}
-
-// ChunkGroup returns the key group that a chunk from Next says it belongs to. Only the header's length is checked;
-// Install checks the rest.
-func ChunkGroup(chunk []byte) (uint32, error) {
-	if len(chunk) < chunkHeaderBytes {
-		return 0, fmt.Errorf("%w: %d bytes, a header has %d", ErrChunk, len(chunk), chunkHeaderBytes)
-	}
-	return binary.LittleEndian.Uint32(chunk[4:]), nil
 }

@@ -5,6 +5,9 @@ import (
 	"math/bits"
 )
 
+// HashEntry hashes a key and its value; a fingerprint is the sum of its entries' hashes.
+func HashEntry(key uint64, val []byte) uint64 { return hashEntry(key, val) }
+
 // hashEntry hashes a key and its value, eight bytes at a time by folded
 // multiplication, then mixes the result so that sums of hashes keep their quality.
 func hashEntry(key uint64, val []byte) uint64 {

@@ -41,3 +41,37 @@ type Snapshot interface {
 	// Release ends the snapshot. The owner calls it, after the reader is done. Releasing twice is a bug and panics.
 	Release()
 }
+
+// Paged is keyed state of which only a part is in memory, in a Heap or Blob that the operator works on between Begin and
+// End. Errors stay: after one of the disk every later call returns it, too. Ownership and concurrency are those of Heap.
+type Paged interface {
+	Keyed
+	// Memory returns the heap or the blob store that is worked on; the other one is nil.
+	Memory() (*Heap, *Blob)
+	// Begin brings the state of a run of keys into memory, those of their groups' heads included. An operator with a Heap
+	// must use every one of them, and only them.
+	Begin(keys []uint64) error
+	// Head brings the head of a group into the run: the value of a key that the store was told of.
+	Head(group uint32)
+	// Group brings a whole key group into the run.
+	Group(group uint32) error
+	// End takes over what the run has changed, and lets go what there is no room for.
+	End() error
+	// Close gives up the state, with the snapshots of it.
+	Close() error
+}
+
+// PagedSpec says what keyed state is wanted.
+type PagedSpec struct {
+	Operator   string
+	Task       int
+	Epoch      uint32
+	Groups     uint32
+	ValueBytes int  // of a Heap
+	Blob       bool // values of any size
+	// Head is the key whose value stays in memory in every group of a Blob; HasHead says that there is one.
+	Head    uint64
+	HasHead bool
+	// MemoryBytes bounds what is kept in memory; 0: 64 MiB.
+	MemoryBytes int64
+}
