@@ -104,7 +104,7 @@ func (c *Coordinator) advance(ev migration.Event) {
 			c.staff()
 			c.fill()
 		case migration.Route:
-			if c.checkpoints.pending != nil && !c.job.Bug("round-ahead-of-checkpoint") {
+			if c.checkpoints.pending != nil {
 				c.move.wants = &a
 				continue
 			}

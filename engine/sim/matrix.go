@@ -43,9 +43,10 @@ type CellResult struct {
 	Traces    []coord.Trace
 }
 
-// Victims are what a fault of the matrix hits.
+// Victims are what a fault of the matrix hits: the worker that gives or gets key groups, or another one; the link of one to
+// the coordinator, or between the two; a freeze beyond the lease or below it; and what is no fault, a second migration.
 func Victims() []string {
-	return []string{"source", "target", "third", "source-controller", "target-controller", "source-zombie", "target-zombie", "source-pause", "link"}
+	return []string{"source", "target", "third", "source-controller", "target-controller", "source-zombie", "target-zombie", "source-pause", "link", "second-migration"}
 }
 
 // The workers of a cell's job by slot, and its keyed operator.
@@ -73,6 +74,7 @@ type cell struct {
 	everyNS  int64 // between two records
 	due      int64 // records that may be emitted; the feed's end comes behind them
 	calmNS   int64 // when the fault is over, and all that comes of it has been noticed
+	broken   error // what a fault found at once
 	res      CellResult
 }
 
@@ -122,7 +124,7 @@ func (c *cell) recovery() (recovery.Strategy, error) {
 // start sets up the world of a job; nothing has happened in it yet.
 func (c *cell) start(job core.Job) (err error) {
 	clock := func() int64 { return c.w.nowNS }
-	c.due, c.rows.windows = c.records+2, c.Operator == "windows"
+	c.due, c.rows.windows, c.rows.everyNS = c.records+2, c.Operator == "windows", c.everyNS
 	c.w.edge = task.NewEdge(clock, c.feed, c.rows.collect)
 	for s := range 2 {
 		c.w.edge.Bound(s, uint64(c.records/2))
@@ -137,7 +139,7 @@ func (c *cell) start(job core.Job) (err error) {
 			return err
 		}
 		c.onStep()
-		return nil
+		return c.broken
 	}
 	c.w.harness(c.w.coord.Begin)
 	c.emitLoop()
@@ -287,7 +289,7 @@ func (c *cell) until(what string, done func() bool) error {
 // settled says whether all has been worked on and nothing is under way. A task may be found lost after the end, which makes
 // the job run to its end once more.
 func (c *cell) settled() bool {
-	return c.w.edge.Ended() && c.quiet()
+	return c.w.edge.Ended() && c.quiet() && c.steps.watch.idle()
 }
 
 // quiet says whether nothing is under way.
@@ -346,8 +348,22 @@ func (c *cell) strike() {
 		c.w.freeze(source, 40*ms)
 	case "link":
 		c.w.partition(source, target, 15*ms)
+	case "second-migration":
+		c.second()
 	default:
 		panic("sim: no victim " + c.Victim)
+	}
+}
+
+// second asks for another migration while one is under way.
+func (c *cell) second() {
+	c.calmNS = 0
+	if !c.w.coord.Migrating() {
+		return
+	}
+	err := c.migrate([]core.Move{{Group: uint32(len(c.before) - 1), From: slotThird, To: slotSource}})
+	if !errors.Is(err, coord.ErrBusy) {
+		c.broken = errInvariant{fmt.Sprintf("a second migration at once is not refused as busy: %v", err)}
 	}
 }
 

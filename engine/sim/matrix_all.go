@@ -11,8 +11,11 @@ import (
 type MatrixOptions struct {
 	// First is the first seed, Seeds how many there are; each is a whole matrix under other delays and sizes.
 	First, Seeds uint64
-	// Migration and Recovery restrict the matrix to one strategy; empty: all.
-	Migration, Recovery string
+	// Migration, Recovery and Operator restrict the matrix to one of each, Victims to some; empty: all.
+	Migration, Recovery, Operator string
+	Victims                       []string
+	// Bugs are planted bugs.
+	Bugs []string
 	// Thin n takes every n-th step, with one victim, each in turn; 0: every step with every victim.
 	Thin int
 }
@@ -33,7 +36,7 @@ func Matrix(o MatrixOptions, visit func(Cell, *CellResult) bool) error {
 	for seed := o.First; seed < o.First+o.Seeds; seed++ {
 		for _, operator := range []string{"count", "windows"} {
 			for _, s := range migration.Strategies() {
-				if o.Migration != "" && o.Migration != s.Name || operator == "windows" && (s.Plain || s.External) {
+				if o.Migration != "" && o.Migration != s.Name || o.Operator != "" && o.Operator != operator || operator == "windows" && (s.Plain || s.External) {
 					continue
 				}
 				ref, err := Refer(seed, operator, s.External)
@@ -44,7 +47,7 @@ func Matrix(o MatrixOptions, visit func(Cell, *CellResult) bool) error {
 					if o.Recovery != "" && o.Recovery != g.recovery || !goesWith(s, g.recovery) {
 						continue
 					}
-					c := Cell{Seed: seed, Operator: operator, Migration: s.Name, Recovery: g.recovery, Transactional: g.transactional}
+					c := Cell{Seed: seed, Operator: operator, Migration: s.Name, Recovery: g.recovery, Transactional: g.transactional, Bugs: o.Bugs}
 					if !o.row(c, i, ref, visit) {
 						return nil
 					}
@@ -61,7 +64,10 @@ func (o *MatrixOptions) row(c Cell, turn int, ref *Reference, visit func(Cell, *
 	if !visit(c, &plain) {
 		return false
 	}
-	victims := Victims()
+	victims := o.Victims
+	if len(victims) == 0 {
+		victims = Victims()
+	}
 	shift := turn + int(c.Seed)
 	for step := range plain.Steps {
 		for i, victim := range victims {

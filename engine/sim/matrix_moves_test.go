@@ -223,7 +223,7 @@ func TestEmptyGroups(t *testing.T) {
 func TestEndInAMove(t *testing.T) {
 	eachCombination(t, func(t *testing.T, c Cell, m migration.Strategy) {
 		ref := refer(t, c, m)
-		for step := len(c.Recovery) % 5; ; step += 7 {
+		for step := len(c.Recovery) % 5; ; step += 13 {
 			s := newStage(t, c, m, nil)
 			s.hold(s.records - 20)
 			moves := allOf(s.before, slotSource, slotTarget)

@@ -35,25 +35,30 @@ func parseCell(t *testing.T, s string) (c Cell) {
 	return c
 }
 
+func runCell(t *testing.T, c Cell) CellResult {
+	t.Helper()
+	s, err := migration.Lookup(c.Migration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := Refer(c.Seed, c.Operator, s.External)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return RunCell(c, ref)
+}
+
 func reportCell(t *testing.T, c Cell, r *CellResult) {
 	t.Helper()
 	t.Errorf("%s: %s\n  struck at %q\n  repro: go test ./engine/sim -run TestMatrix -v -cell=%s", c, r.Violation, r.Struck, c)
 }
 
-// TestMatrix stops every migration strategy at the steps of its protocol: every third one by default, with one victim each;
-// -matrix=N runs all of it, under N seeds (about three minutes each), as `bench sim --matrix` does.
+// TestMatrix stops every migration strategy at the steps of its protocol: every fifth one by default, with one victim each;
+// -matrix=N runs all of it, under N seeds (some minutes each), as `bench sim --matrix` does.
 func TestMatrix(t *testing.T) {
 	if *cellFlag != "" {
 		c := parseCell(t, *cellFlag)
-		s, err := migration.Lookup(c.Migration)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ref, err := Refer(c.Seed, c.Operator, s.External)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := RunCell(c, ref)
+		r := runCell(t, c)
 		t.Logf("steps %q", r.Steps)
 		for _, tr := range r.Traces {
 			t.Logf("%9.3f ms %s node %d task %d id %d count %d %s", float64(tr.AtNS)/1e6, tr.Kind, tr.Node, tr.Task, tr.ID, tr.Count, tr.Detail)
@@ -65,7 +70,7 @@ func TestMatrix(t *testing.T) {
 	}
 	o := MatrixOptions{First: *fromFlag, Seeds: *matrixFlag, Thin: *thinFlag}
 	if *matrixFlag == 0 {
-		o.Seeds, o.Thin = 1, 3
+		o.Seeds, o.Thin = 1, 5
 	}
 	cells, completed, rolledBack := 0, 0, 0
 	err := Matrix(o, func(c Cell, r *CellResult) bool {

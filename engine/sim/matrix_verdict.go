@@ -20,6 +20,8 @@ type row struct {
 // rowLog keeps the outputs of a cell.
 type rowLog struct {
 	windows   bool
+	everyNS   int64 // between two records of the feed
+	dues      map[[2]uint64]lastSeen
 	seen      map[row]int
 	last      map[uint64]lastSeen
 	reordered int
@@ -27,7 +29,7 @@ type rowLog struct {
 
 func (l *rowLog) collect(o task.Output) {
 	if l.seen == nil {
-		l.seen, l.last = map[row]int{}, map[uint64]lastSeen{}
+		l.seen, l.last, l.dues = map[row]int{}, map[uint64]lastSeen{}, map[[2]uint64]lastSeen{}
 	}
 	for i, k := range o.Columns.Keys {
 		r := row{key: k, at: o.Columns.Vals[i]}
@@ -39,6 +41,16 @@ func (l *rowLog) collect(o task.Output) {
 			l.reordered++
 		}
 		l.last[k] = lastSeen{r.at, o.Epoch}
+		if l.windows {
+			continue
+		}
+		// The records of one source and key keep their order; each has one answer.
+		due := o.Columns.Times[i]
+		from := [2]uint64{k, uint64(due / l.everyNS % 2)}
+		if last := l.dues[from]; last.epoch == o.Epoch && due <= last.count {
+			l.reordered++
+		}
+		l.dues[from] = lastSeen{due, o.Epoch}
 	}
 }
 

@@ -173,7 +173,8 @@ func (x *watcher) atRest() error {
 		if s.Owns == nil {
 			continue
 		}
-		if s.Holding+s.Following+s.Rounds+s.Sending+s.Copies+s.Mirroring > 0 {
+		// Who took over may still be sending what the primary before had sent already.
+		if promoted := s.View.Epoch > s.deploy; s.Holding+s.Following+s.Copies+s.Mirroring > 0 || !promoted && s.Rounds+s.Sending > 0 {
 			return errInvariant{fmt.Sprintf("%s is left in a migration that is over: holding %d, following %d, rounds %d, sending %d, copies %d, mirroring %d",
 				x.name(s), s.Holding, s.Following, s.Rounds, s.Sending, s.Copies, s.Mirroring)}
 		}
@@ -188,6 +189,16 @@ func (x *watcher) atRest() error {
 		}
 	}
 	return nil
+}
+
+// idle says whether no task has anything to do for a migration.
+func (x *watcher) idle() bool {
+	for _, s := range x.views {
+		if s.deploy == x.w.coord.Epoch() && s.Rounds+s.Sending > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // sameTable says whether two route tables and their versions are the same.
