@@ -409,6 +409,9 @@ func (m *moves) cutFor(t *Task, r *round, to int, groups []uint32) state.Snapsho
 		}
 		return m.cutSinceCopy(t, to, groups)
 	}
+	if k, ok := t.keyed.(state.Taker); ok {
+		return k.Take(groups)
+	}
 	return t.keyed.Cut(groups)
 }
 

@@ -532,6 +532,11 @@ func (t *Task) flush() {
 }
 
 func (t *Task) close() {
+	if t.keyed != nil {
+		for _, g := range t.moves.owned() {
+			t.w.e.FreedBytes += t.keyed.Bytes(g)
+		}
+	}
 	for _, b := range t.inFlight {
 		b.Release()
 	}

@@ -174,11 +174,6 @@ func (w *Worker) clear() {
 	}
 	w.snapshots = w.snapshots[:0]
 	for _, t := range w.local {
-		if t.keyed != nil {
-			for _, g := range t.moves.owned() {
-				w.e.FreedBytes += t.keyed.Bytes(g)
-			}
-		}
 		t.close()
 	}
 	for _, a := range w.inbox {
