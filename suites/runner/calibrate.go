@@ -3,8 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -21,7 +19,7 @@ const Calibrated = "calibrated"
 const probeStrategy = "async-rounds"
 
 // calibration is the cost of rounds, measured in the warm-up on the running engine: some key groups are moved out and back,
-// few and many, and time against size is fitted by a line.
+// few and many in a round, and time against size is fitted by a line.
 type calibration struct {
 	points    []roundCost
 	sync      time.Duration // c: what a round costs whatever its size
@@ -39,10 +37,10 @@ type roundCost struct {
 func (c *calibration) ok() bool { return c != nil && c.why == "" }
 
 // probe is a move of the calibration under way. Its traces are no part of what is measured. It is used on the event loop
-// only, but for over and took, which is to be read once over is closed.
+// only, but for what it found, which is to be read once over is closed.
 type probe struct {
 	beganNS int64
-	took    time.Duration
+	took    []time.Duration // of each round
 	lost    string
 	over    chan struct{}
 }
@@ -53,7 +51,7 @@ func (p *probe) take(tr coord.Trace) bool {
 	case coord.TraceRound:
 		p.beganNS = tr.AtNS
 	case coord.TraceRoundDone:
-		p.took = time.Duration(tr.AtNS - p.beganNS)
+		p.took = append(p.took, time.Duration(tr.AtNS-p.beganNS))
 	case traceMoved:
 		close(p.over)
 	case coord.TraceMigrationLost:
@@ -66,63 +64,62 @@ func (p *probe) take(tr coord.Trace) bool {
 	return true
 }
 
-// calibrates says whether the cell needs the cost model. A cell with faults and a fixed number of rounds does not: its
-// faults may wait for the rounds of the move.
+// calibrates says whether the cell times rounds in its warm-up: each that moves something does, whatever its strategy, so
+// that cells that are compared have done the same before. A cell with faults only does so when it has to, as its faults may
+// wait for the rounds of the move.
 func (t *trial) calibrates() bool {
 	m := t.cell.Migration
 	if m == nil || isControl(m) {
 		return false
 	}
 	s, err := migration.Lookup(m.Strategy)
-	return err == nil && s.UsesRounds && (m.Rounds.Auto || len(t.cell.Faults) == 0)
+	return err == nil && !s.External && (len(t.cell.Faults) == 0 || s.UsesRounds && m.Rounds.Auto)
 }
 
-// probeReserve is the part of the warm-up behind the calibration in which delay calms down.
-const probeReserve = 0.15
+// The calibration has this part of the warm-up: behind most of it, as workers that have just built up their state are still
+// busy with their memory, and with time left for delay to calm down.
+const probeFrom, probeTo = 0.6, 0.9
 
-// calibrate moves bundles of key groups of the most loaded task out and back, each four times as large as the one before,
-// for as long as the warm-up has time for it.
+const (
+	// probeRounds is how many rounds of a single key group are timed on each way.
+	probeRounds = 16
+	// probeShare bounds the largest bundle, as a share of the giving task's groups: what has been moved once has left warm
+	// memory behind, which the measured move is not to find.
+	probeShare = 1.0 / 8
+)
+
+// calibrate moves key groups of the most loaded task out and back: first some in a round each, for the cost of a round,
+// then bundles, each four times as large as the one before, for as long as the warm-up has time.
 func (t *trial) calibrate(ctx context.Context) error {
 	cal := &calibration{}
 	t.calibration = cal
 	defer func() { t.noteCalibration(cal) }()
 	op := operatorIndex(&t.job, t.cell.Migration.Operator)
-	var loads []groupLoad
-	var route []int32
-	if err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) {
-		loads = groupLoads(c, &t.job)
-		route = slices.Clone(c.Routes(op).Task)
-	}); err != nil {
-		return t.over()
+	now, err := t.readLoads(op)
+	if err != nil {
+		return err
 	}
-	m := t.window(op, nil, loads, max(t.now(), time.Millisecond), route)
+	m := t.window(op, nil, now.loads, max(now.at, time.Millisecond), now.route)
 	from, to := t.endpoints(op, m)
-	groups := slices.DeleteFunc((&core.Routes{Task: route}).Owned(from), func(g uint32) bool { return m.bytes[g] == 0 })
-	if len(groups) == 0 {
-		cal.why = fmt.Sprintf("no key group of task %d had state in the warm-up", from)
-		return nil
-	}
+	groups := slices.DeleteFunc((&core.Routes{Task: now.route}).Owned(from), func(g uint32) bool { return m.bytes[g] == 0 })
 	slices.SortFunc(groups, func(a, b uint32) int { return cmp.Or(cmp.Compare(m.bytes[a], m.bytes[b]), cmp.Compare(a, b)) })
-	end := time.Duration(float64(t.cell.Timing.Warmup) * (1 - probeReserve))
-	for n := 1; ; n *= 4 {
-		n = min(n, max(1, len(groups)/2))
-		bundle := bundleOf(groups, n, from, to)
-		times := 2
-		if n > 1 {
-			times = 1
+	end := time.Duration(float64(t.cell.Timing.Warmup) * probeTo)
+	largest := max(1, int(float64(len(groups))*probeShare))
+	for n := 1; n <= len(groups); n = min(4*n, largest) {
+		rounds := min(max(2, probeRounds/n), len(groups)/n)
+		bundle := bundleOf(groups, n*rounds, from, to)
+		if t.now()+2*cal.expect(m, bundle) > end {
+			break
 		}
-		for range times {
-			if t.now()+2*cal.expect(m, bundle) > end {
-				return cal.fit(len(cal.points) > 0)
-			}
-			if ok, err := t.outAndBack(ctx, op, m, bundle, cal); err != nil || !ok {
-				return errors.Join(err, cal.fit(true))
-			}
+		if ok, err := t.outAndBack(ctx, op, m, bundle, rounds, cal); err != nil || !ok {
+			return err
 		}
-		if n >= len(groups)/2 {
-			return cal.fit(true)
+		if n == largest {
+			break
 		}
 	}
+	cal.fit()
+	return nil
 }
 
 // bundleOf takes n of the groups, evenly spread, so that sizes are mixed as they are in all of them.
@@ -134,13 +131,14 @@ func bundleOf(groups []uint32, n, from, to int) []core.Move {
 	return out
 }
 
-// expect is how long a round is likely to take: at most as if time grew with size.
+// expect is how long a move is likely to take: as if time grew with size.
 func (c *calibration) expect(m meters, moves []core.Move) time.Duration {
-	if len(c.points) == 0 {
-		return 0
+	took, bytes := time.Duration(0), int64(0)
+	for _, p := range c.points {
+		took += p.took
+		bytes += p.bytes
 	}
-	last := c.points[len(c.points)-1]
-	return time.Duration(float64(last.took) * max(1, float64(sizeOf(m, moves))/float64(max(1, last.bytes))))
+	return time.Duration(float64(took) * float64(sizeOf(m, moves)) / float64(max(1, bytes)))
 }
 
 func sizeOf(m meters, moves []core.Move) (n int64) {
@@ -150,87 +148,96 @@ func sizeOf(m meters, moves []core.Move) (n int64) {
 	return n
 }
 
-// outAndBack moves a bundle there and back again. It is not ok when the engine did not do so.
-func (t *trial) outAndBack(ctx context.Context, op int, m meters, moves []core.Move, cal *calibration) (ok bool, err error) {
+// outAndBack moves a bundle there and back again, in rounds. It is not ok when the engine did not do so.
+func (t *trial) outAndBack(ctx context.Context, op int, m meters, moves []core.Move, rounds int, cal *calibration) (ok bool, err error) {
 	back := make([]core.Move, len(moves))
 	for i, mv := range moves {
 		back[i] = core.Move{Group: mv.Group, From: mv.To, To: mv.From}
 	}
 	for _, way := range [][]core.Move{moves, back} {
-		took, why, err := t.probeMove(ctx, op, way)
-		if err != nil {
+		points, why, err := t.probeMove(ctx, op, m, way, rounds)
+		cal.points = append(cal.points, points...)
+		if err != nil || why != "" {
+			cal.why = why
 			return false, err
 		}
-		if why != "" {
-			cal.why = why
-			return false, nil
-		}
-		cal.points = append(cal.points, roundCost{len(moves), sizeOf(m, moves), took})
 	}
 	return true, nil
 }
 
 // probeMove makes one move and waits for it. why says that the engine refused it or lost it.
-func (t *trial) probeMove(ctx context.Context, op int, list []core.Move) (took time.Duration, why string, err error) {
+func (t *trial) probeMove(ctx context.Context, op int, m meters, list []core.Move, rounds int) (points []roundCost, why string, err error) {
 	strategy, err := migration.Lookup(probeStrategy)
 	if err != nil {
-		return 0, "", err
+		return nil, "", err
 	}
-	rec := &moveRecord{strategy: strategy, request: migration.Request{Operator: op, Moves: list, Rounds: 1}}
+	rec := &moveRecord{strategy: strategy, request: migration.Request{Operator: op, Moves: list, Rounds: rounds}}
 	p := &probe{over: make(chan struct{})}
 	if err := t.ask(ctx, rec, func() { t.probe = p }); err != nil {
-		return 0, "", err
+		return nil, "", err
 	}
 	if rec.refused != "" {
-		return 0, rec.refused, nil
+		return nil, rec.refused, nil
 	}
 	select {
 	case <-p.over:
-		return p.took, p.lost, nil
 	case <-t.h.Done():
-		return 0, "", t.over()
+		return nil, "", t.over()
 	case <-ctx.Done():
-		return 0, "", ctx.Err()
+		return nil, "", ctx.Err()
 	}
+	if p.lost != "" {
+		return nil, "a move of the calibration was lost: " + p.lost, nil
+	}
+	for i, moves := range roundsOf(strategy, rec.request) {
+		points = append(points, roundCost{len(moves), sizeOf(m, moves), p.took[i]})
+	}
+	return points, "", nil
 }
 
 // leastSync keeps a cost of rounds above nothing, as rounds that cost nothing have no best number.
 const leastSync = 20 * time.Microsecond
 
-// fit draws the line: the slope is the median of those between points of different sizes (Theil 1950; Sen 1968), since a
-// single round may have met a hiccup; c is what is left of the rounds, their median.
-func (c *calibration) fit(measured bool) error {
-	if c.why != "" {
-		return nil
-	}
-	if !measured || len(c.points) == 0 {
-		c.why = "the warm-up was over before a key group had moved out and back"
-		return nil
-	}
-	var slopes []float64 // seconds a byte
-	for i, a := range c.points {
-		for _, b := range c.points[:i] {
-			if a.bytes >= 2*b.bytes || b.bytes >= 2*a.bytes {
-				slopes = append(slopes, (a.took-b.took).Seconds()/float64(a.bytes-b.bytes))
-			}
-		}
-	}
-	if len(slopes) == 0 {
-		c.why = "the warm-up had no time for moves of different sizes"
-		return nil
-	}
-	slope := median(slopes)
-	if slope <= 0 { // what was moved is too little to be seen in the time
-		largest := slices.MaxFunc(c.points, func(a, b roundCost) int { return cmp.Compare(a.bytes, b.bytes) })
-		slope = largest.took.Seconds() / float64(largest.bytes) / 10
-	}
-	var rest []float64
+// fit draws a line through the rounds of each number of groups, of which the medians count, since a single one may have met
+// a hiccup. It goes through those of a single group: of their time nearly all is c.
+func (c *calibration) fit() {
+	byGroups := map[int][]roundCost{}
+	var sizes []int
 	for _, p := range c.points {
-		rest = append(rest, p.took.Seconds()-slope*float64(p.bytes))
+		if byGroups[p.groups] == nil {
+			sizes = append(sizes, p.groups)
+		}
+		byGroups[p.groups] = append(byGroups[p.groups], p)
+	}
+	if len(sizes) < 2 {
+		c.why = "the warm-up had no time, or the operator no state, for moves of different sizes out and back"
+		return
+	}
+	slices.Sort(sizes)
+	middle := func(groups int) (bytes, seconds float64) {
+		var b, s []float64
+		for _, p := range byGroups[groups] {
+			b, s = append(b, float64(p.bytes)), append(s, p.took.Seconds())
+		}
+		return median(b), median(s)
+	}
+	b0, t0 := middle(sizes[0])
+	up, across := 0.0, 0.0
+	for _, n := range sizes[1:] {
+		b, t := middle(n)
+		up += (b - b0) * (t - t0)
+		across += (b - b0) * (b - b0)
+	}
+	slope := 0.0 // seconds a byte
+	if across > 0 {
+		slope = up / across
+	}
+	if slope <= 0 {
+		c.why = "moves of more state took no longer than those of less"
+		return
 	}
 	c.bandwidth = 1 / slope
-	c.sync = max(leastSync, time.Duration(median(rest)*float64(time.Second)))
-	return nil
+	c.sync = max(leastSync, time.Duration((t0-slope*b0)*float64(time.Second)))
 }
 
 func median(of []float64) float64 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -57,12 +58,6 @@ func (t *trial) migrate(ctx context.Context) error {
 	return t.adjust(ctx, at, m, t.seen.effort, done)
 }
 
-// migrateOnAlarm plans from what the detector knows, and moves.
-func (t *trial) migrateOnAlarm(ctx context.Context, at time.Duration) error {
-	from, to := t.watch.fresh()
-	return t.adjust(ctx, at, t.watch.load(), from, to)
-}
-
 // adjust is the pipeline behind the trigger: plan, split, move.
 func (t *trial) adjust(ctx context.Context, at time.Duration, m meters, from, to effort) error {
 	s := t.cell.Migration
@@ -90,7 +85,7 @@ func (t *trial) adjust(ctx context.Context, at time.Duration, m meters, from, to
 	t.log.emit(runlog.Event{Kind: MigrationPlanned, Detail: t.planDetail(rec)}, int64(t.now()))
 	switch {
 	case err != nil:
-		rec.refused = err.Error()
+		rec.refused, t.unfit = err.Error(), err
 		return err
 	case len(moves) == 0:
 		rec.refused = "nothing to move: " + rec.verdict
@@ -255,6 +250,8 @@ func (t *trial) planDetail(rec *moveRecord) map[string]any {
 	}
 	return d
 }
+
+func round4(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
 func inputDetail(in planner.Input) map[string]any {
 	load := make([]float64, len(in.Load))

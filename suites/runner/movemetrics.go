@@ -59,6 +59,7 @@ func (t *trial) migrationMetrics(m map[string]runlog.Metric) {
 		}
 		m["migration_rounds"] = runlog.Value(float64(n), "rounds")
 	}
+	m["longest_wait_ms"] = t.longestWait()
 	t.byClass(m)
 }
 
@@ -102,36 +103,42 @@ func (t *trial) planMetrics(m map[string]runlog.Metric) {
 	}
 }
 
-// byClass gives the delay of the keys that moved and of those that stayed.
+// byClass gives the highest interval p99 of the keys that moved and of those that stayed.
 func (t *trial) byClass(m map[string]runlog.Metric) {
 	if t.staySeries == nil {
 		return
 	}
 	from := t.migrationAt()
-	for _, c := range []struct {
-		s           *stats.Series
-		peak, worst string
-	}{{t.staySeries, "spike_peak_staying_ms", "spike_max_staying_ms"}, {t.moveSeries, "spike_peak_moving_ms", "spike_max_moving_ms"}} {
-		peak, is, worst, any := time.Duration(0), stats.NoSamples, time.Duration(0), false
-		for _, p := range c.s.Points {
-			if p.Start+c.s.Interval <= from || p.Start >= t.length {
-				continue
-			}
-			if p.P99Is > is || p.P99Is == is && p.P99 > peak {
+	for name, s := range map[string]*stats.Series{"spike_peak_staying_ms": t.staySeries, "spike_peak_moving_ms": t.moveSeries} {
+		peak, is := time.Duration(0), stats.NoSamples
+		for _, p := range s.Points {
+			if p.Start+s.Interval > from && p.Start < t.length && (p.P99Is > is || p.P99Is == is && p.P99 > peak) {
 				peak, is = p.P99, p.P99Is
 			}
-			if p.MaximumIs == stats.Measured {
-				worst, any = max(worst, p.Max), true
-			}
 		}
-		m[c.peak], m[c.worst] = runlog.Missing("ms", "no samples"), runlog.Missing("ms", "no samples")
+		m[name] = runlog.Missing("ms", "no samples")
 		if is == stats.Measured {
-			m[c.peak] = runlog.Value(runlog.MS(peak), "ms")
-		}
-		if any {
-			m[c.worst] = runlog.Value(runlog.MS(worst), "ms")
+			m[name] = runlog.Value(runlog.MS(peak), "ms")
 		}
 	}
+}
+
+// longestWait is the longest delay of a moving key's record that was due while state moved.
+func (t *trial) longestWait() runlog.Metric {
+	end, ended := t.find(traceMoved, t.migrationAt())
+	if t.moveSeries == nil || !ended {
+		return runlog.Missing("ms", "the keys that moved were not told apart")
+	}
+	worst, found := time.Duration(0), false
+	for _, p := range t.moveSeries.Points {
+		if p.Start+t.moveSeries.Interval > t.migrationAt() && p.Start <= t.onAxis(end) && p.MaximumIs == stats.Measured {
+			worst, found = max(worst, p.Max), true
+		}
+	}
+	if !found {
+		return runlog.Missing("ms", "no record of a moving key was due meanwhile")
+	}
+	return runlog.Value(runlog.MS(worst), "ms")
 }
 
 // settleMetrics are about the delay from the trigger until it is stable again. The control has a trigger too: that of the
@@ -212,7 +219,7 @@ func (t *trial) predictionMetrics(before *stats.Histogram, m map[string]runlog.M
 		name, off, measured string
 		predicted           time.Duration
 	}{
-		{"predicted_wait_ms", "wait_error_percent", "spike_max_moving_ms", p50 + longest(s.rounds)},
+		{"predicted_wait_ms", "wait_error_percent", "longest_wait_ms", p50 + longest(s.rounds)},
 		{"predicted_peak_ms", "peak_error_percent", "stable_peak_ms", peak},
 		{"predicted_duration_ms", "duration_error_percent", "migration_ms", duration(s.rounds)},
 	} {

@@ -58,7 +58,7 @@ func (t *trial) steps() []step {
 			steadyTo = min(steadyTo, at)
 		}
 		if t.calibrates() {
-			out = append(out, step{origin / 2, t.calibrate})
+			out = append(out, step{time.Duration(float64(origin) * probeFrom), t.calibrate})
 		}
 		if m.Trigger == "time" {
 			out = append(out, step{origin + at, t.migrate})

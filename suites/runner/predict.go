@@ -100,8 +100,8 @@ func (s *split) tooLargeText(m meters, moves []core.Move, limit time.Duration) s
 		sizes = append(sizes, m.bytes[mv.Group])
 	}
 	above, err := s.model.GroupsAbovePeak(sizes, limit)
-	if err != nil || len(above) == 0 {
-		return ""
+	if err != nil || len(above) == 0 || limit <= s.model.SyncCost {
+		return "" // or it is no group's fault
 	}
 	var names []string
 	for _, i := range above[:min(len(above), 10)] {

@@ -137,7 +137,7 @@ func (r *run) trial(ctx context.Context, p spec.Trial) error {
 		t.log.emit(runlog.Event{Kind: runlog.TrialStarted}, 0)
 		rep, err = t.run(ctx)
 		err = errors.Join(err, t.log.flush())
-		trouble = t.storageTrouble()
+		trouble = errors.Join(t.storageTrouble(), t.unfit)
 	}
 	if err != nil {
 		if ctx.Err() != nil {

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -24,7 +23,6 @@ type watch struct {
 	signal    detect.Signal
 	detector  *detect.Detector
 	meter     *rateMeter
-	halfLife  time.Duration
 
 	every, window       time.Duration // between two looks, and between two samples
 	nextLook, nextTaken time.Duration
@@ -33,13 +31,22 @@ type watch struct {
 	acting              bool // a look is under way, or what follows from it
 
 	sample  detect.Sample
-	rate    []float64 // by group: records a second, weighted as the detector's
-	weight  float64
+	totals  []totals // behind the last samples
 	version uint64
 	routes  []routeAt
 	alarms  []time.Duration
 	efforts []effort // the last ones, one for each effortEvery
 }
+
+// totals is what had been counted by group up to a sample.
+type totals struct {
+	at      time.Duration
+	records []float64
+	load    []float64 // in the detector's signal
+}
+
+// maxTotals bounds how far back a watch remembers.
+const maxTotals = 64
 
 // routeAt is a route table from a time on.
 type routeAt struct {
@@ -75,8 +82,8 @@ func (t *trial) newWatch() (*watch, error) {
 		return nil, fmt.Errorf("cell %s: %w", t.cell.Name, err)
 	}
 	w := &watch{op: op, tasks: o.Parallelism, service: o.Service.Mode != "", signal: cfg.Signal, detector: d,
-		meter: newRateMeter(o.Parallelism, groups), halfLife: cfg.HalfLife, window: m.Detect.Window, from: t.cell.Timing.Warmup,
-		every: min(m.Detect.Window, max(t.cell.Detection.Heartbeat, time.Millisecond)), rate: make([]float64, groups)}
+		meter: newRateMeter(o.Parallelism, groups), window: m.Detect.Window, from: t.cell.Timing.Warmup,
+		every: min(m.Detect.Window, max(t.cell.Detection.Heartbeat, time.Millisecond))}
 	w.sample.Records, w.sample.CPU = make([]int64, groups), make([]time.Duration, groups)
 	return w, nil
 }
@@ -126,14 +133,13 @@ func (t *trial) detectSkew(ctx context.Context, now time.Duration) error {
 		w.detector.Rearm() // skew that was there before shows again after a hold time
 		w.armed = true
 	}
-	before := w.meter.takenAt
 	w.meter.take(now, w.sample.Records)
-	w.smooth(now - before)
 	route := w.routes[len(w.routes)-1].route
 	w.sample.At, w.sample.Route, w.sample.StateBytes = now, route, w.meter.bytes
 	if w.signal == detect.CPU {
 		t.spreadCPU(w)
 	}
+	w.add(now)
 	status, err := w.detector.Step(w.sample)
 	if err != nil {
 		return fmt.Errorf("detect skew in cell %s: %w", t.cell.Name, err)
@@ -148,28 +154,56 @@ func (t *trial) detectSkew(ctx context.Context, now time.Duration) error {
 	if !acts {
 		return nil
 	}
-	return t.migrateOnAlarm(ctx, now)
+	from, to := w.fresh()
+	return t.adjust(ctx, now, w.since(status.Since), from, to)
 }
 
-// smooth weighs the records of a sample into the rates, as the detector does.
-func (w *watch) smooth(span time.Duration) {
-	keep := math.Exp2(-span.Seconds() / w.halfLife.Seconds())
-	w.weight = w.weight*keep + span.Seconds()
-	for g, n := range w.sample.Records {
-		w.rate[g] = w.rate[g]*keep + float64(n)
-	}
-}
-
-// load is what the watch knows of the groups.
-func (w *watch) load() meters {
-	m := newMeters(slices.Clone(w.routes[len(w.routes)-1].route))
-	for g := range m.rate {
-		if w.weight > 0 {
-			m.rate[g] = w.rate[g] / w.weight
+// add adds the newest sample to the totals.
+func (w *watch) add(now time.Duration) {
+	n := len(w.sample.Records)
+	next := totals{now, make([]float64, n), make([]float64, n)}
+	if k := len(w.totals); k > 0 {
+		copy(next.records, w.totals[k-1].records)
+		copy(next.load, w.totals[k-1].load)
+		if k == maxTotals { // the oldest gives its memory away
+			w.totals = append(w.totals[:0], w.totals[1:]...)
 		}
 	}
+	for g, r := range w.sample.Records {
+		next.records[g] += float64(r)
+		if w.signal == detect.CPU {
+			next.load[g] += w.sample.CPU[g].Seconds()
+		}
+	}
+	w.totals = append(w.totals, next)
+}
+
+// since is the load of the groups from a time on, as far back as is known: what they had before skew began, which the
+// detector's smoothed meters still hold in part, is no load to plan for.
+func (w *watch) since(at time.Duration) meters {
+	m := newMeters(slices.Clone(w.routes[len(w.routes)-1].route))
 	copy(m.bytes, w.meter.bytes)
-	m.load = w.detector.LoadPerSecond(m.load[:0])
+	last := w.totals[len(w.totals)-1]
+	first := w.totals[0]
+	for _, t := range w.totals {
+		if t.at <= at {
+			first = t
+		}
+	}
+	span := (last.at - first.at).Seconds()
+	for g := range m.rate {
+		if span > 0 {
+			m.rate[g] = (last.records[g] - first.records[g]) / span
+		}
+		switch {
+		case w.signal == detect.State:
+			m.load[g] = float64(m.bytes[g])
+		case w.signal == detect.CPU && span > 0:
+			m.load[g] = (last.load[g] - first.load[g]) / span
+		default:
+			m.load[g] = m.rate[g]
+		}
+	}
 	return m
 }
 
@@ -217,8 +251,6 @@ func (t *trial) cpuOf(task int, from, to effort, service bool) time.Duration {
 	}
 	return time.Duration(float64(max(0, to.cpu[slot]-from.cpu[slot])) * float64(own) / float64(inputs))
 }
-
-func round4(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
 // fresh is a window of effort that ends now and began not long before.
 func (w *watch) fresh() (from, to effort) {

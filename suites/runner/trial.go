@@ -54,6 +54,7 @@ type trial struct {
 	giveUp      context.CancelCauseFunc // ends the trial, which goes on to its end
 	memory      *memoryWatch
 	migration   *moveRecord
+	unfit       error  // why the suite cannot be run on, although it could be begun
 	watch       *watch // nil: no detector
 	skew        truth
 	calibration *calibration // nil: none was asked for
