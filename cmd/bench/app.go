@@ -93,6 +93,7 @@ type SimOptions struct {
 	Migration string // one strategy, or empty for all
 	Recovery  string // one strategy, or empty for all
 	Trace     bool   // print the trace of each trial
+	Matrix    bool   // the crash matrix instead of trials; a seed is a whole one
 	JSON      bool
 	Progress  *progress.Progress
 	Streams   Streams

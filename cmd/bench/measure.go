@@ -130,8 +130,8 @@ func (c *cli) simCommand() *cobra.Command {
 	var seed uint64
 	cmd := &cobra.Command{
 		Use: "sim", Short: "Run simulated trials with faults and check every answer",
-		Long:    "Sim runs seeded trials in simulated time, with crashes, freezes, partitions and torn\nwrites, and checks safety and then liveness. A failing seed prints the command that\nrepeats it. Simulated time is never a performance result.",
-		Example: "  bench sim --seeds 10000\n  bench sim --seed 4711 --trace",
+		Long:    "Sim runs seeded trials in simulated time, with crashes, freezes, partitions and torn\nwrites, and checks safety and then liveness. A failing seed prints the command that\nrepeats it. Simulated time is never a performance result.\n\nWith --matrix it stops every migration strategy at every step of its protocol, under\nevery recovery strategy, by a crash, a freeze or a broken link of each worker, one cell\nafter the other: some minutes a seed.",
+		Example: "  bench sim --seeds 10000\n  bench sim --seed 4711 --trace\n  bench sim --matrix --migration async-rounds",
 		Args:    exactly(0, ""),
 	}
 	f := cmd.Flags()
@@ -142,6 +142,7 @@ func (c *cli) simCommand() *cobra.Command {
 	f.StringVar(&o.Migration, "migration", "", "use this migration strategy only")
 	f.StringVar(&o.Recovery, "recovery", "", "use this recovery strategy only")
 	f.BoolVar(&o.Trace, "trace", false, "print the trace of each trial")
+	f.BoolVar(&o.Matrix, "matrix", false, "run the crash matrix of migrations; --seeds is 1 unless given")
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
 	display := c.progressFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -151,6 +152,11 @@ func (c *cli) simCommand() *cobra.Command {
 			return &usageError{err: errors.New("--seed runs one seed; use it without --seeds and --first"), help: cmd.CommandPath()}
 		case o.Seeds < 1:
 			return flagRange(cmd, "seeds", o.Seeds, "at least 1")
+		case o.Matrix && o.Trace:
+			return &usageError{err: errors.New("--trace is for trials; a cell of the matrix that fails prints the command that traces it"), help: cmd.CommandPath()}
+		}
+		if o.Matrix && !cmd.Flags().Changed("seeds") {
+			o.Seeds = 1
 		}
 		if one {
 			o.Seeds, o.First = 1, seed

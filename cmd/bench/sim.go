@@ -30,6 +30,9 @@ type simViolation struct {
 
 // runSim runs `bench sim`: trials one after the other on one core.
 func runSim(ctx context.Context, o SimOptions) (Outcome, error) {
+	if o.Matrix {
+		return runMatrix(ctx, o)
+	}
 	rep := simReport{First: o.First, Failed: []simViolation{}}
 	begin := now()
 	for i := range o.Seeds {
@@ -59,6 +62,47 @@ func runSim(ctx context.Context, o SimOptions) (Outcome, error) {
 	rep.Seconds = took.Seconds()
 	rep.TrialsPerMin = float64(rep.Trials) / took.Minutes()
 	if err := showSim(o, rep, took); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Wrong: rep.Violations}, ctx.Err()
+}
+
+// runMatrix runs `bench sim --matrix`: the cells are its trials.
+func runMatrix(ctx context.Context, o SimOptions) (Outcome, error) {
+	rep := simReport{First: o.First, Failed: []simViolation{}}
+	begin := now()
+	part := sim.MatrixOptions{First: o.First, Seeds: uint64(o.Seeds), Migration: o.Migration, Recovery: o.Recovery}
+	err := sim.Matrix(part, func(c sim.Cell, r *sim.CellResult) bool {
+		if rep.Trials%50 == 0 {
+			o.Progress.Update(progress.Event{Suite: "sim", Trial: int(c.Seed-o.First) + 1, Trials: o.Seeds, Cell: c.Migration, Repetition: 1,
+				Phase: fmt.Sprintf("%d cells, %d violations", rep.Trials, rep.Violations)})
+		}
+		rep.Trials++
+		rep.Migrations++
+		if r.Struck != "" {
+			rep.Faults++
+		}
+		if r.Violation != "" {
+			rep.Violations++
+			v := simViolation{Seed: c.Seed, Violation: r.Violation, Repro: "go test ./engine/sim -run TestMatrix -v -cell=" + c.String()}
+			rep.Failed = append(rep.Failed, v)
+			fmt.Fprintf(o.Streams.Err, "%s, struck at %q: %s\nrepro: %s\n", c, r.Struck, v.Violation, v.Repro)
+		}
+		return ctx.Err() == nil
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	took := now().Sub(begin)
+	rep.Seconds = took.Seconds()
+	rep.TrialsPerMin = float64(rep.Trials) / took.Minutes()
+	if o.JSON {
+		err = writeJSON(o.Streams.Out, rep)
+	} else {
+		_, err = fmt.Fprintf(o.Streams.Out, "sim: %d cells of the crash matrix, %d faults, %d violations (seeds %d to %d, %v, one core)\n",
+			rep.Trials, rep.Faults, rep.Violations, o.First, o.First+uint64(o.Seeds)-1, took.Round(time.Millisecond))
+	}
+	if err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{Wrong: rep.Violations}, ctx.Err()
