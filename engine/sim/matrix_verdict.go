@@ -65,7 +65,7 @@ func (l *rowLog) judge(want map[row]int, p recovery.Promise) error {
 			twice += n - 1
 		}
 	}
-	for r, n := range l.seen {
+	for r, n := range l.seen { // a sum: the order does not matter
 		if want[r] == 0 {
 			wrong += n
 		}
