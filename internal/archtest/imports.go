@@ -24,6 +24,7 @@ func rooms() []room {
 	return []room{
 		{path: "engine/core", pure: true},
 		{path: "engine/state", pure: true, uses: []string{"engine/core"}},
+		{path: "engine/state/pebble", uses: []string{"engine/core", "engine/state"}, modules: []string{"github.com/cockroachdb/pebble"}},
 		{path: "engine/state/remote", modules: []string{"github.com/redis/go-redis/v9"}},
 		{path: "engine/state/remote/server", modules: []string{"github.com/tidwall/redcon"}},
 		{path: "engine/operator", pure: true, uses: []string{"engine/core", "engine/state"}},
