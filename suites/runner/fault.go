@@ -160,7 +160,7 @@ func (t *trial) process(worker int) (chaos.Process, error) {
 	if err != nil {
 		return chaos.Process{}, err
 	}
-	if err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) { t.armFirst(c, node) }); err != nil {
+	if err := t.h.Do(func(c *coord.Coordinator, _ *coord.Effects) { t.lookAtPlaces(c); t.armFirst(c, node) }); err != nil {
 		return chaos.Process{}, err
 	}
 	return chaos.Identify(t.h.Pid(node))

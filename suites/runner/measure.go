@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weir-bench/weir/engine/coord"
-	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/recovery"
 	"github.com/weir-bench/weir/reports/runlog"
 	"github.com/weir-bench/weir/reports/stats"
@@ -322,6 +321,7 @@ func (t *trial) compare() verify.Answers {
 	for i, e := range t.expect {
 		sum = sum.Plus(t.col.oracles[i].Answers(golden, e.Times))
 	}
+	sum.Unconfined = t.unconfined(golden)
 	t.sum = &sum
 	return sum
 }
@@ -338,19 +338,12 @@ func (t *trial) lateWithoutLimit(rec *stats.Recorder) {
 		return
 	}
 	counts := map[uint64]uint64{}
-	var cols core.Columns
-	for s, n := range t.seen.emitted {
-		for from := uint64(0); from < n; from += core.MaxBatch {
-			cols.Reset()
-			t.feed.splits[s].Fill(&cols, from, int(min(core.MaxBatch, n-from)))
-			for i, key := range cols.Keys {
-				counts[key]++
-				if due := time.Duration(cols.Times[i]); due < t.length {
-					t.enterLate(rec, key, counts[key], due)
-				}
-			}
+	t.eachRecord(func(key uint64, due time.Duration) {
+		counts[key]++
+		if due < t.length {
+			t.enterLate(rec, key, counts[key], due)
 		}
-	}
+	})
 }
 
 func (t *trial) enterLate(rec *stats.Recorder, key, nth uint64, due time.Duration) {

@@ -289,6 +289,7 @@ func (t *trial) read() reading {
 			nodes = append(nodes, c.NodeOfSlot(s))
 		}
 		r.loads = groupLoads(c, &t.job)
+		t.lookAtPlaces(c)
 	})
 	if err != nil {
 		return reading{why: err.Error()}

@@ -48,13 +48,14 @@ type trial struct {
 
 	seen        observed
 	injected    []injection // guarded by mu while faults may happen
+	placed      placed      // on the loop
 	faults      *faults     // guarded by mu until the feed has begun; nil: none
 	proxy       *chaos.Proxy
 	store       store
 	giveUp      context.CancelCauseFunc // ends the trial, which goes on to its end
 	memory      *memoryWatch
 	migration   *moveRecord
-	unfit       error  // why the suite cannot be run on, although it could be begun
+	unfit       error        // why the suite cannot be run on, although it could be begun
 	watch       *watch // nil: no detector
 	skew        truth
 	calibration *calibration // nil: none was asked for
@@ -225,6 +226,9 @@ func (t *trial) onTrace(tr coord.Trace) {
 	}
 	if tr.Kind == coord.TraceMigrated {
 		t.col.handOverEnds(tr.AtNS)
+	}
+	if tr.Kind == coord.TraceDetected {
+		t.stateLost(tr.Node)
 	}
 	if p := t.probe; p != nil && p.take(tr) {
 		if isClosed(p.over) {
