@@ -48,6 +48,7 @@ func (t *Timing) setDefaults() {
 
 func (c *Checkpoint) setDefaults() {
 	c.Timeout, c.Retain, c.Mode, c.Scope = 10*time.Second, 2, "aligned", "global"
+	c.FullEvery, c.InFlight = 10, 64<<20
 }
 
 func (d *Detection) setDefaults() {
@@ -67,7 +68,7 @@ func (d *Detect) setDefaults() {
 }
 
 func (r *Recovery) setDefaults() {
-	r.Every, r.LogBytes = 100*time.Millisecond, 64<<20
+	r.Every, r.LogBytes, r.MaxRestarts = 500*time.Millisecond, 64<<20, 50
 }
 
 func (f *Fault) setDefaults() { f.Factor = 10 }

@@ -28,6 +28,13 @@ type Known struct {
 	// tell the password.
 	CheckStore func(url string) error
 
+	// BatchRecords is the most records in a batch, and RecordBytes what a record without payload takes; 0 checks no bounds.
+	BatchRecords, RecordBytes int
+
+	// CheckRecovery, if set, checks whether the strategies of a cell that passed the checks here can keep their promises
+	// together. Problem.Field is relative to the cell; empty means its recovery.
+	CheckRecovery func(*Cell) []Problem
+
 	// CheckStorage, if set, says what is wrong with a folder or URL for checkpoints, by its text alone. What it says shows
 	// no credentials.
 	CheckStorage func(dir string) []Problem

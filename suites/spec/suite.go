@@ -80,6 +80,8 @@ type Operator struct {
 	Sink        string   `yaml:"sink" enum:"eager|transactional" doc:"How a sink releases output: at once, or when the checkpoint is complete."`
 	Idle        int      `yaml:"idle" min:"0" max:"32767" doc:"Tasks of a keyed operator, the last ones, that own no key groups until a migration gives them some."`
 	Placement   []int    `yaml:"placement" doc:"Worker of each task, numbered from 1; without it tasks are dealt round-robin."`
+
+	StandbyPlacement []int `yaml:"standbyPlacement" doc:"Worker of each task's standby, numbered from 1; without it, the worker after the task's."`
 }
 
 // State of a keyed operator.
@@ -122,8 +124,10 @@ type Checkpoint struct {
 	Timeout     time.Duration `yaml:"timeout" doc:"A checkpoint that takes longer is given up."`
 	Retain      int           `yaml:"retain" min:"1" max:"1000" doc:"Complete checkpoints kept."`
 	Mode        string        `yaml:"mode" enum:"aligned|unaligned" doc:"Whether a task waits for the barrier on all inputs."`
-	Scope       string        `yaml:"scope" enum:"global|region|task" doc:"What is rolled back after a failure."`
+	Scope       string        `yaml:"scope" enum:"global|region|task" doc:"What is rolled back after a failure: the whole job, what is connected with the lost tasks, or these alone."`
 	Incremental bool          `yaml:"incremental" doc:"Write only what changed since the checkpoint before."`
+	FullEvery   int           `yaml:"fullEvery" min:"1" max:"1000" doc:"With incremental: of so many checkpoints one is whole all the same."`
+	InFlight    Bytes         `yaml:"inFlight" doc:"With mode unaligned: most bytes under way to one task that are kept with a checkpoint; one with more is given up."`
 }
 
 // Detection configures how failures are found.
@@ -164,12 +168,13 @@ type Detect struct {
 
 // Recovery gives the fault-tolerance strategies of a cell.
 type Recovery struct {
-	Strategy  string             `yaml:"strategy" short:"yes" known:"recoveries" doc:"Strategy of every operator that has no override."`
-	Overrides []RecoveryOverride `yaml:"overrides" doc:"Other strategies for some operators or tasks."`
-	Standbys  int                `yaml:"standbys" min:"0" max:"32768" doc:"Most standbys the job may have; 0 means one for each task that needs it."`
-	Every     time.Duration      `yaml:"every" doc:"Time between state deltas of passive standbys."`
-	LogBytes  Bytes              `yaml:"logBytes" doc:"Bound of each sender log."`
-	Budget    float64            `yaml:"budget" min:"0" max:"1" doc:"Share of the tasks that partial-active may protect actively."`
+	Strategy    string             `yaml:"strategy" short:"yes" known:"recoveries" doc:"Strategy of every operator that has no override."`
+	Overrides   []RecoveryOverride `yaml:"overrides" doc:"Other strategies for some operators or tasks."`
+	Standbys    int                `yaml:"standbys" min:"0" max:"32768" doc:"Most standbys the job may have; 0 means one for each task that needs it."`
+	Every       time.Duration      `yaml:"every" doc:"Time between state deltas of passive standbys."`
+	LogBytes    Bytes              `yaml:"logBytes" doc:"Bound of each sender log."`
+	MaxRestarts int                `yaml:"maxRestarts" min:"1" max:"1000000" doc:"Most recoveries without half a minute of running in between; then the job ends with the last cause."`
+	Budget      float64            `yaml:"budget" min:"0" max:"1" doc:"Share of the tasks that partial-active may protect actively."`
 }
 
 // RecoveryOverride gives one operator, or one of its tasks, its own strategy.
@@ -177,6 +182,7 @@ type RecoveryOverride struct {
 	Operator string `yaml:"operator" need:"yes" doc:"Name of the operator."`
 	Task     *int   `yaml:"task" min:"0" max:"32767" doc:"Number of the task, from 0; without it, all of them."`
 	Strategy string `yaml:"strategy" need:"yes" known:"recoveries" doc:"Its strategy."`
+	Scope    string `yaml:"scope" enum:"global|region|task" doc:"With strategy checkpoint, for a whole operator: what is rolled back, instead of checkpoint.scope."`
 }
 
 // Fault is one thing that goes wrong. Exactly one of At and On is set, or none:

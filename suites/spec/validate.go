@@ -163,6 +163,7 @@ func (c *checker) operator(op *Operator, at string) {
 		c.fail(place, "a transactional sink releases output only when a checkpoint is complete, and there are none",
 			"set checkpoint.interval, such as 1s, or use an eager sink")
 	}
+	c.standbyPlacement(op, at)
 	if !c.has(at + ".placement") {
 		return
 	}

@@ -23,6 +23,7 @@ func (c *cellChecker) check() {
 	if c.cell.Storm != nil {
 		c.storm(c.cell.Storm)
 	}
+	c.fits()
 }
 
 func (c *cellChecker) findOperator(name string) *Operator {
@@ -146,102 +147,6 @@ func (c *cellChecker) moved(m *Migration, op *Operator, info MigrationInfo) {
 	if info.External && op.State.Backend != "remote" {
 		c.fail("migration.strategy", fmt.Sprintf("%s needs state outside the workers, but %s keeps it in %s", m.Strategy, op.Name, op.State.Backend),
 			fmt.Sprintf("set the state.backend of %s to remote", op.Name))
-	}
-}
-
-func (c *cellChecker) recovery(r *Recovery) {
-	if r.Strategy == "" && len(c.d.known.Recoveries) > 0 && !c.has("recovery") && len(c.cell.Faults) > 0 {
-		c.fail("faults", "the cell has faults but no recovery strategy", "add 'recovery: {strategy: NAME}' with one of "+strings.Join(c.d.known.Names("recoveries"), ", "))
-	}
-	if r.Strategy == "" {
-		for _, k := range c.d.known.Recoveries {
-			if k.None {
-				r.Strategy = k.Name
-			}
-		}
-	}
-	place := "recovery"
-	if c.has("recovery.strategy") {
-		place = "recovery.strategy"
-	}
-	c.needs(r.Strategy, place)
-	seen := map[string]bool{}
-	for i, o := range r.Overrides {
-		at := fmt.Sprintf("recovery.overrides[%d]", i)
-		c.needs(o.Strategy, at+".strategy")
-		op := c.findOperator(o.Operator)
-		if op == nil {
-			if o.Operator != "" {
-				c.fail(at+".operator", fmt.Sprintf("there is no operator %q", o.Operator), suggest(o.Operator, c.operatorNames()))
-			}
-			continue
-		}
-		key := o.Operator
-		if o.Task != nil {
-			key = fmt.Sprintf("%s/%d", o.Operator, *o.Task)
-			if *o.Task >= op.Parallelism {
-				c.fail(at+".task", fmt.Sprintf("%s has no task %d", op.Name, *o.Task), "write "+upTo(0, op.Parallelism-1))
-			}
-		}
-		if seen[key] {
-			c.fail(at, "a second override for "+key, "give one")
-		}
-		seen[key] = true
-	}
-	c.standbys(r)
-}
-
-// needs checks what a strategy asks of the configuration.
-func (c *cellChecker) needs(strategy, at string) {
-	info, found := c.d.known.recovery(strategy)
-	if !found {
-		return
-	}
-	if info.Checkpoint && !c.checkpoints() {
-		c.fail(at, fmt.Sprintf("%s restores from checkpoints, and there are none", strategy), "set checkpoint.interval, such as 1s")
-	}
-	if info.Standby && c.cfg.Job.Workers < 2 {
-		c.fail(at, fmt.Sprintf("%s keeps a standby on another worker, and there is one worker only", strategy), "set job.workers to 2 or more")
-	}
-}
-
-// StrategyOf gives the recovery strategy of a task: its own override, that of its
-// operator, or the cell's.
-func (r *Recovery) StrategyOf(operator string, task int) string {
-	out := r.Strategy
-	for _, o := range r.Overrides {
-		if o.Operator == operator && o.Task == nil {
-			out = o.Strategy
-		}
-	}
-	for _, o := range r.Overrides {
-		if o.Operator == operator && o.Task != nil && *o.Task == task {
-			return o.Strategy
-		}
-	}
-	return out
-}
-
-// standbys checks that the standbys fit. Sources and sinks hold no state of
-// their own, so only keyed tasks have one.
-func (c *cellChecker) standbys(r *Recovery) {
-	tasks, standbys := 0, 0
-	for i := range c.cfg.Job.Operators {
-		op := &c.cfg.Job.Operators[i]
-		tasks += op.Parallelism
-		for t := range op.Parallelism {
-			info, _ := c.d.known.recovery(r.StrategyOf(op.Name, t))
-			if info.Standby && c.role(op) == RoleKeyed {
-				standbys++
-			}
-		}
-	}
-	if r.Standbys > 0 && standbys > r.Standbys {
-		c.fail("recovery.standbys", fmt.Sprintf("is %d, but %d tasks need one", r.Standbys, standbys), fmt.Sprintf("write at least %d, or 0 for as many as needed", standbys))
-	}
-	if slots := c.cfg.Job.Workers * c.cfg.Job.Slots; tasks <= slots && tasks+standbys > slots {
-		c.fail("job.slots", fmt.Sprintf("%d tasks and %d standbys do not fit on %d workers of %d slots", tasks, standbys, c.cfg.Job.Workers, c.cfg.Job.Slots),
-			fmt.Sprintf("write at least %d", (tasks+standbys+c.cfg.Job.Workers-1)/c.cfg.Job.Workers))
 	}
 }
 
