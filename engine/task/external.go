@@ -72,6 +72,7 @@ type external struct {
 	reading     uint64 // the read under way, 0: none
 	lastRead    uint64
 	asked       map[uint64]bool
+	pinned      bool     // values were read that no run has used yet
 	sent, acked uint64   // last write that was asked for, and that was answered
 	byGroup     []uint64 // by group: its last write
 	handing     []handover
@@ -158,7 +159,7 @@ func (w *Worker) StateRead(r *ReadRequest, values []byte, err error, e *Effects)
 		t.fail(fmt.Errorf("external state of %s: %w", t.spec.Name, err))
 		return
 	}
-	x.reading = 0
+	x.reading, x.pinned = 0, true
 	for i, key := range r.Keys {
 		v, fresh := x.cache.Ref(r.Groups[i], key)
 		if !fresh {
@@ -186,13 +187,18 @@ func (x *external) wrote(t *Task, cols *core.Columns) {
 		r.Groups, r.Keys, r.Values = append(r.Groups, g), append(r.Keys, key), append(r.Values, v[:size]...)
 		x.byGroup[g] = x.sent
 	}
+	x.pinned = false
 	x.writes += uint64(len(r.Keys))
 	t.w.e.Writes = append(t.w.e.Writes, r)
 	x.evict(t)
 }
 
-// evict brings the cache back to its bound, as far as what is in it has been written.
+// evict brings the cache back to its bound, as far as what is in it has been written. What was just read stays until a
+// run has used it, or a small cache would have to read it again.
 func (x *external) evict(t *Task) {
+	if x.pinned {
+		return
+	}
 	size, unwritten := x.space.ValueBytes, t.w.graph.Job.Bug("evict-unwritten")
 	for looks := 2 * (len(x.clock) - x.hand); x.entries > x.maximum && looks > 0; looks-- {
 		key := x.clock[x.hand]

@@ -162,6 +162,34 @@ func TestExternalCacheIsBounded(t *testing.T) {
 	}
 }
 
+// TestExternalReadsOnce says that without a cache, too, a run's values are read once: a write that is acknowledged between
+// the read and the run does not make room at their cost.
+func TestExternalReadsOnce(t *testing.T) {
+	b := newStoreBench(t, 1)
+	for k := range uint64(MaxStateWrites) {
+		b.send(0, 10+k)
+		for _, r := range b.run() {
+			b.answer(r)
+		}
+		b.run()
+	}
+	b.send(0, 3, 4, 5)
+	b.written(1) // one input may be taken again
+	reads := b.run()
+	if len(reads) != 1 || !slices.Equal(reads[0].Keys, []uint64{3, 4, 5}) {
+		t.Fatalf("reads %+v, want one of 3, 4, 5", reads)
+	}
+	b.answer(reads[0])
+	b.written(len(b.writes))
+	if again := b.run(); len(again) != 0 || len(b.writes) != 1 || !slices.Equal(b.writes[0].Keys, []uint64{3, 4, 5}) {
+		t.Errorf("reads %+v again, writes %+v, want the run's", again, b.writes)
+	}
+	b.settle()
+	if n := b.task().ext.entries; n > 1 {
+		t.Errorf("%d values in a cache for one", n)
+	}
+}
+
 // TestExternalEndWaitsForWrites says that the end of the stream comes behind the last write.
 func TestExternalEndWaitsForWrites(t *testing.T) {
 	b := newStoreBench(t, 100)
