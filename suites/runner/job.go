@@ -37,9 +37,7 @@ func unsupported(c *spec.Cell) []string {
 		}
 	}
 	say(c.Checkpoint.Interval.Auto, "checkpoint.interval: auto is not available; write a time, such as 1s")
-	say(c.Checkpoint.Mode == "unaligned", "checkpoint.mode: unaligned is not available; write aligned")
 	say(c.Checkpoint.Scope != "" && c.Checkpoint.Scope != "global", "checkpoint.scope: %s is not available; write global", c.Checkpoint.Scope)
-	say(c.Checkpoint.Incremental, "checkpoint.incremental is not available; write false")
 	say(c.Workload.CatchUp.Policy == "skip" && c.Job.Query != nil, "workload.catchUp: skip is not available with a query; write burst or limit")
 	say(c.Workload.Splits > 0, "workload.splits is not available; leave it out: one split for each source task")
 	out = append(append(out, profileTrouble(c)...), append(preloadTrouble(c), idleTrouble(c)...)...)
@@ -66,13 +64,12 @@ func buildJob(c *spec.Cell, seed uint64) core.Job {
 	job := core.Job{
 		ID: jobName, Seed: seed, Workers: c.Job.Workers,
 		Checkpoint: c.Checkpoint.Interval.D, CheckpointTimeout: c.Checkpoint.Timeout, Retain: c.Checkpoint.Retain,
-		Heartbeat: c.Detection.Heartbeat, Lease: c.Detection.Lease, LogBytes: int(c.Recovery.LogBytes),
+		Heartbeat: c.Detection.Heartbeat, Lease: c.Detection.Lease,
 	}
 	for _, op := range c.Job.Operators {
 		o := core.OperatorSpec{
 			Name: op.Name, Kind: op.Kind, Inputs: op.Inputs, Parallelism: op.Parallelism,
 			Service:       core.Service{Mode: core.ServiceMode(op.Service.Mode), Distribution: op.Service.Distribution, Mean: op.Service.Mean, Sigma: op.Service.Sigma},
-			Recovery:      c.Recovery.StrategyOf(op.Name, 0),
 			Transactional: op.Sink == "transactional",
 		}
 		if op.Service.Mode == "none" {
@@ -91,6 +88,7 @@ func buildJob(c *spec.Cell, seed uint64) core.Job {
 		job.Operators = append(job.Operators, o)
 	}
 	withQuery(&job, c.Job.Query)
+	withRecovery(&job, c)
 	withProfile(&job, c)
 	withStores(&job, c)
 	return job

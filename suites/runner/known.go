@@ -3,6 +3,7 @@ package runner
 import (
 	"github.com/weir-bench/weir/chaos"
 	"github.com/weir-bench/weir/engine/coord"
+	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/migration/planner"
 	"github.com/weir-bench/weir/engine/operator"
@@ -19,7 +20,7 @@ func Known() spec.Known {
 	k := spec.Known{
 		Migrations: []spec.MigrationInfo{{Name: controlMigration, None: true}},
 		Backends:   []string{"heap", "remote"}, Stored: storedKinds(), CheckStore: checkStore, Triggers: triggers(), MaxKeyGroups: maxKeyGroups,
-		CheckStorage: checkAddress,
+		CheckStorage: checkAddress, BatchRecords: core.MaxBatch, RecordBytes: recordBytes,
 	}
 	for _, o := range operator.Kinds() {
 		k.Kinds = append(k.Kinds, spec.Kind{Name: o.Name, Role: role(o)})
