@@ -84,6 +84,7 @@ func RunJob(c JobConfig) (JobResult, error) {
 	if w.coord, err = coord.New(c.Job, w.edge, w.rng.IntN(2), clock); err != nil {
 		return JobResult{}, err
 	}
+	w.watch = newWatcher(w).check
 	w.harness(w.coord.Begin)
 	w.emitLoop()
 	w.tickLoop()
