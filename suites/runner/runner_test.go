@@ -299,13 +299,13 @@ func TestWorkersThatDoNotStart(t *testing.T) {
 
 // TestUnsupported names everything that the engine cannot do, before anything is started.
 func TestUnsupported(t *testing.T) {
-	s, plan := parse(t, tiny, "checkpoint.interval=auto", "checkpoint.incremental=true", "workload.service={kind: constant, mean: 1000}")
+	s, plan := parse(t, tiny, "checkpoint.interval=auto", "workload.service={kind: constant, mean: 1000}")
 	dir := t.TempDir()
 	_, err := Run(context.Background(), Options{Suite: s, Plan: plan, OutDir: dir})
 	if !errors.Is(err, spec.ErrInvalid) {
 		t.Fatalf("error %v", err)
 	}
-	for _, want := range []string{"checkpoint.interval: auto", "checkpoint.incremental", "workload.service needs to know", "cell quiet"} {
+	for _, want := range []string{"checkpoint.interval: auto", "workload.service needs to know", "cell quiet"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}
