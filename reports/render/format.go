@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,9 @@ type display struct {
 
 // metricOrder is every known metric in the order of reading: what users feel, how long it took, what it cost, and
 // whether the harness can be trusted. Unknown metrics follow by name.
-func metricOrder() []display {
+func metricOrder() []display { return slices.Concat(delayOrder(), migrationOrder(), otherOrder()) }
+
+func delayOrder() []display {
 	return []display{
 		{"steady_p50_ms", "steady p50", "ms", 1, true},
 		{"steady_p99_ms", "steady p99", "ms", 1, true},
@@ -34,12 +37,50 @@ func metricOrder() []display {
 		{"moved_p99_ms", "p99 of moved keys, 1 s after", "ms", 1, false},
 		{"spike_length_ms", "spike length", "ms", 1, true},
 		{"spike_area_ms_s", "spike area", "ms·s", 1, true},
+		{"stable_ms", "trigger to stable", "ms", 1, true},
+		{"stable_peak_ms", "· peak (p99) up to then", "ms", 1, true},
+		{"stable_mean_ms", "· mean up to then", "ms", 1, true},
+		{"stable_mean_moving_ms", "· mean of moving keys", "ms", 1, false},
+		{"stable_mean_staying_ms", "· mean of staying keys", "ms", 1, false},
+		{"total_delay_rec_s", "delay of all records", "rec·s", 1, false},
+		{"excess_delay_rec_s", "· above the level before", "rec·s", 1, false},
+	}
+}
+
+func migrationOrder() []display {
+	return []display{
+		{"detection_delay_ms", "skew to alarm", "ms", 1, true},
+		{"false_alarms", "· false alarms", "", 1, false},
+		{"misses", "· skew not detected", "", 1, false},
+		{"plan_ms", "planning", "ms", 1, false},
+		{"theta_before", "· imbalance before", "", 1, false},
+		{"plan_theta", "· imbalance planned", "", 1, false},
+		{"plan_reachable_theta", "· no plan gets below", "", 1, false},
+		{"theta_after", "· imbalance after", "", 1, false},
+		{"plan_bound_bytes", "· state to move at least", "MB", 1e6, false},
+		{"plan_gap_percent", "· gap to that", "%", 1, false},
+		{"plan_table_entries", "· entries of the route table", "", 1, false},
+		{"complete_ms", "trigger to complete", "ms", 1, true},
+		{"last_byte_ms", "· to last byte", "ms", 1, false},
 		{"migration_ms", "migration time", "ms", 1, true},
-		{"plan_ms", "· planning", "ms", 1, false},
+		{"predicted_duration_ms", "· expected", "ms", 1, false},
+		{"duration_error_percent", "· expectation off by", "%", 1, false},
 		{"migration_rounds", "· rounds", "", 1, false},
+		{"rounds_recommended", "· rounds recommended", "", 1, false},
+		{"longest_wait_ms", "longest delay while state moved", "ms", 1, true},
+		{"predicted_wait_ms", "· expected", "ms", 1, false},
+		{"wait_error_percent", "· expectation off by", "%", 1, false},
+		{"predicted_peak_ms", "peak (p99) expected", "ms", 1, false},
+		{"peak_error_percent", "· expectation off by", "%", 1, false},
+		{"predicted_excess_rec_s", "delay above the level expected", "rec·s", 1, false},
 		{"moved_bytes", "state moved", "MB", 1e6, true},
 		{"waited_records", "records that waited", "", 1, false},
 		{"reordered_at_handover", "reordered at the hand-over", "", 1, false},
+	}
+}
+
+func otherOrder() []display {
+	return []display{
 		{"recovery_ms", "recovery time", "ms", 1, true},
 		{"detection_ms", "· detection", "ms", 1, false},
 		{"restart_ms", "· restart", "ms", 1, false},

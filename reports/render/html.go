@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"strings"
 
 	"github.com/weir-bench/weir/reports/runlog"
@@ -38,6 +39,15 @@ type section struct {
 	Legend, PhaseLegend        []legend
 	Delay, Percentiles, Phases template.HTML
 	Tables, Comparisons        []htmlGrid
+	Sweeps                     []htmlSweep
+}
+
+// htmlSweep is a sweep as a drawing and a table.
+type htmlSweep struct {
+	Chart   template.HTML
+	Legend  []legend
+	Table   htmlGrid
+	Summary string
 }
 
 type card struct{ Name, Class, Answer, Figure, Caption string }
@@ -118,6 +128,9 @@ func (v *View) section(g Group) section {
 	for _, t := range grids(g, cellsPerTable) {
 		s.Tables = append(s.Tables, htmlTable(t))
 	}
+	for _, sw := range g.Sweeps {
+		s.Sweeps = append(s.Sweeps, htmlSweep{Chart: sw.chart(), Legend: sweepLegend(), Table: htmlTable(sw.grid()), Summary: sw.Summary})
+	}
 	for _, t := range comparisonGrids(g.Compared, cellsPerTable) {
 		s.Comparisons = append(s.Comparisons, htmlTable(t))
 	}
@@ -172,9 +185,9 @@ func eventRows(events []runlog.Event) (head []string, rows [][]string) {
 	head = []string{"cell", "trial", "repetition", "time", "event", "phase", "detail"}
 	for _, e := range events[:min(most, len(events))] {
 		detail := ""
-		if len(e.Detail) > 0 {
+		if shown := shownDetail(e.Detail); len(shown) > 0 {
 			// Detail came from JSON, so it can be written as JSON again.
-			if b, err := json.Marshal(e.Detail); err == nil {
+			if b, err := json.Marshal(shown); err == nil {
 				detail = string(b)
 			}
 		}
@@ -182,6 +195,19 @@ func eventRows(events []runlog.Event) (head []string, rows [][]string) {
 			fmt.Sprintf("%.3f s", float64(e.NS)/1e9), strings.ReplaceAll(e.Kind, "_", " "), e.Phase, detail})
 	}
 	return head, rows
+}
+
+// shownDetail leaves out lists by key group, which are for programs.
+func shownDetail(d map[string]any) map[string]any {
+	if d["input"] == nil && d["rounds"] == nil {
+		return d
+	}
+	out := maps.Clone(d)
+	delete(out, "input")
+	if _, list := out["rounds"].([]any); list {
+		delete(out, "rounds")
+	}
+	return out
 }
 
 func positive(n int) string {

@@ -14,6 +14,10 @@ func LaTeX(v View) []byte {
 		for _, t := range append(grids(g, cellsPerTable), comparisonGrids(g.Compared, cellsPerTable)...) {
 			latexTable(&b, v, t)
 		}
+		for _, s := range g.Sweeps {
+			latexTable(&b, v, s.grid())
+			fmt.Fprintf(&b, "\\par\\noindent{\\footnotesize %s}\n", escapeLaTeX(s.Summary))
+		}
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "\\par\\noindent{\\footnotesize %s}\n", escapeLaTeX(n))

@@ -21,6 +21,12 @@ func Markdown(v View) []byte {
 		for _, t := range grids(g, cellsPerTable) {
 			markdownTable(&b, t)
 		}
+		for _, s := range g.Sweeps {
+			t := s.grid()
+			fmt.Fprintf(&b, "\n%s:\n", escapeMarkdown(t.caption))
+			markdownTable(&b, t)
+			fmt.Fprintf(&b, "\n%s\n", escapeMarkdown(s.Summary))
+		}
 		for _, t := range comparisonGrids(g.Compared, cellsPerTable) {
 			fmt.Fprintf(&b, "\n%s:\n", escapeMarkdown(t.caption))
 			markdownTable(&b, t)

@@ -50,6 +50,14 @@ func Terminal(w io.Writer, v View, o TerminalOptions) error {
 		if o.Width > 0 {
 			perTable = max(1, (o.Width-28)/26)
 		}
+		for _, s := range g.Sweeps {
+			for _, t := range s.fitting(o.Width) {
+				if err := o.table(&buf, t); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(&buf, "%s\n", visible(s.Summary))
+		}
 		for _, t := range comparisonGrids(g.Compared, perTable) {
 			if err := o.table(&buf, t); err != nil {
 				return err

@@ -31,6 +31,8 @@ type Group struct {
 	Metrics []display
 	// Compared holds the comparison with the first cell, if there is one to compare.
 	Compared *Comparison
+	// Sweeps are the cells that differ in the number of rounds only.
+	Sweeps []Sweep
 }
 
 // Row is one cell.
@@ -64,6 +66,7 @@ func NewView(run *runlog.Run) View {
 	for _, kind := range kindsOf(run.Results.Cells) {
 		v.Groups = append(v.Groups, v.group(kind))
 	}
+	v.Notes = append(v.Notes, planNotes(run.Events)...)
 	v.Headline = headline(v.Groups)
 	return v
 }
@@ -124,6 +127,7 @@ func (v *View) group(kind string) Group {
 		g.Rows = append(g.Rows, row)
 	}
 	g.Compared = compare(g, v.run.Manifest.Seed)
+	g.Sweeps = sweepsOf(g)
 	return g
 }
 
