@@ -71,6 +71,7 @@ type cell struct {
 	steps    stepper
 	feed     task.FeedSource
 	records  int64 // of both splits
+	logBytes int   // of the job; 0: the default
 	everyNS  int64 // between two records
 	due      int64 // records that may be emitted; the feed's end comes behind them
 	calmNS   int64 // when the fault is over, and all that comes of it has been noticed
@@ -187,7 +188,7 @@ func (c *cell) job(rec recovery.Strategy) core.Job {
 		keyed.Params = map[string]string{"time": "due", "size": "25ms", "function": "sum"}
 	}
 	job := core.Job{ID: "sim", Seed: c.Seed, Workers: 3, Bugs: c.Bugs, Heartbeat: 20 * time.Millisecond, Lease: 100 * time.Millisecond,
-		WindowRecords: []int{64, 512}[k/2%2], ChunkBytes: []int{64, 256}[k/4%2]}
+		LogBytes: c.logBytes, WindowRecords: []int{64, 512}[k/2%2], ChunkBytes: []int{64, 256}[k/4%2]}
 	switch {
 	case c.external:
 		keyed.Store, keyed.StoreCacheBytes = simStore, 300

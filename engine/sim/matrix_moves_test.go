@@ -243,3 +243,19 @@ func TestEndInAMove(t *testing.T) {
 		}
 	})
 }
+
+// TestSwapWithFullBuffers lets two tasks give each other key groups while each hears of it from one of its two inputs only, for
+// so long that what waits reaches its bound. When the link is back, both must take in the other marker all the same.
+func TestSwapWithFullBuffers(t *testing.T) {
+	for _, m := range migration.Strategies() {
+		t.Run(m.Name, func(t *testing.T) {
+			c := Cell{Seed: 3, Operator: "count", Migration: m.Name, Recovery: "none"}
+			s := newStage(t, c, m, func(c *cell) { c.logBytes = 1 << 10 })
+			s.wait("the start", func() bool { return s.w.nowNS > startNS+10*ms && s.w.coord.Running() })
+			swap := append(allOf(s.before, slotSource, slotTarget), allOf(s.before, slotTarget, slotSource)...)
+			s.w.partition(s.w.coord.NodeOfSlot(slotSource), s.w.coord.NodeOfSlot(slotTarget), 60*ms)
+			s.move(swap)
+			s.end(refer(t, c, m))
+		})
+	}
+}

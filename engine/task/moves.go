@@ -30,7 +30,7 @@ type moves struct {
 	lastDone *core.Msg
 	copies   []copied
 	replicas
-	// heldBytes is about the size of what waits; beyond the job's LogBytes no data is consumed until state has come.
+	// heldBytes is about the size of what waits; beyond the job's LogBytes no data is consumed until state has come, see noRoom.
 	heldBytes int
 }
 
@@ -468,6 +468,20 @@ func (m *moves) copyDone(t *Task, tr *transfer) {
 	if t.Role == core.RolePrimary {
 		t.w.sayDone(m.lastDone)
 	}
+}
+
+// noRoom says that nothing may be taken from a data input, as too much waits. An input whose marker of a round has not come
+// is not closed: the state may be waiting for that marker, or for its sender, which has no room for it.
+func (m *moves) noRoom(t *Task, in int) bool {
+	if m.heldBytes <= t.w.graph.Job.LogBytes {
+		return false
+	}
+	for _, r := range m.rounds {
+		if r.change != nil && !r.seen[in] && !t.w.graph.Job.Bug("full-before-marker") {
+			return false
+		}
+	}
+	return true
 }
 
 // wait keeps a record until its group's state is there; in mode MoveDemand the giver is asked for it, once.

@@ -300,7 +300,7 @@ func (t *Task) pick() (in int, limit uint64) {
 	for k := 0; k < n; k++ {
 		i := (t.rr + k) % n
 		in := t.ins[i]
-		if in.queued == 0 || in.blocked || in.paused || t.moves.heldBytes > t.w.graph.Job.LogBytes || (t.paused && in.Channel.Kind == core.ChanFeed) {
+		if in.queued == 0 || in.blocked || in.paused || t.moves.noRoom(t, i) || (t.paused && in.Channel.Kind == core.ChanFeed) {
 			continue
 		}
 		t.rr = i + 1
