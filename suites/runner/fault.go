@@ -113,7 +113,7 @@ func (t *trial) rule(f *spec.Fault) (chaos.Rule, error) {
 		r.Factor = f.Factor
 	}
 	if f.On != nil {
-		r.Trigger = chaos.Trigger{Event: f.On.Event, N: uint64(f.On.N)}
+		r.Trigger = trigger(f.On, f.Target)
 	} else {
 		r.Trigger.After = t.cell.Timing.Warmup + t.cell.EventTime(f.At)
 	}
@@ -242,7 +242,9 @@ func (t *trial) tellFaults(tr coord.Trace) {
 	f := t.faults
 	t.mu.Unlock()
 	if f != nil {
-		f.driver.Event(chaos.Event{Kind: tr.Kind, ID: tr.ID})
+		for _, e := range t.chaosEvents(tr, t.holders.of) {
+			f.driver.Event(e)
+		}
 	}
 }
 

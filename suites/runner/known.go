@@ -2,7 +2,6 @@ package runner
 
 import (
 	"github.com/weir-bench/weir/chaos"
-	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/migration/planner"
@@ -58,11 +57,4 @@ func role(o operator.Kind) spec.Role {
 		return spec.RoleKeyed
 	}
 	return spec.RoleStateless
-}
-
-// triggers lists the events that faults can wait for: what the coordinator tells.
-func triggers() []string {
-	return []string{coord.TraceStarted, coord.TraceCheckpoint, coord.TraceSnapshot, coord.TraceComplete, coord.TraceAborted,
-		coord.TraceMigration, coord.TraceRound, coord.TraceRoundDone, coord.TraceMigrated, coord.TraceDetected,
-		coord.TraceRestartEnd, coord.TraceRestored, coord.TracePromoted, coord.TraceReplayed}
 }

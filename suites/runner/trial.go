@@ -51,11 +51,12 @@ type trial struct {
 	placed      placed      // on the loop
 	faults      *faults     // guarded by mu until the feed has begun; nil: none
 	proxy       *chaos.Proxy
+	holders     holders // on the loop
 	store       store
 	giveUp      context.CancelCauseFunc // ends the trial, which goes on to its end
 	memory      *memoryWatch
 	migration   *moveRecord
-	unfit       error        // why the suite cannot be run on, although it could be begun
+	unfit       error  // why the suite cannot be run on, although it could be begun
 	watch       *watch // nil: no detector
 	skew        truth
 	calibration *calibration // nil: none was asked for
@@ -183,7 +184,7 @@ func (t *trial) start(ctx context.Context) error {
 	}
 	h, err := host.Start(host.Config{
 		Job: t.job, Feed: t.feed, Due: t.feed.due, Collect: t.col.collect, Spares: t.cell.Job.Spares, Dir: t.place.String(), Storage: t.o.Storage,
-		Address: t.address, Command: t.o.Command, Env: t.o.Env, OnTrace: t.onTrace, OnLag: t.onLag,
+		Address: t.address, Command: t.o.Command, Env: t.o.Env, OnTrace: t.onTrace, OnTick: t.onTick, OnLag: t.onLag,
 		Routes: idleRoutes(t.cell), MemoryBytes: workerMemory(t.cell),
 	})
 	if err != nil {
