@@ -259,3 +259,13 @@ func TestSwapWithFullBuffers(t *testing.T) {
 		})
 	}
 }
+
+// TestMigrationSeedsThatOnceFailed runs again what found a bug once: inputs in flight of which a task owns none were given back
+// twice at a restore.
+func TestMigrationSeedsThatOnceFailed(t *testing.T) {
+	for _, c := range []Config{{Seed: 3102234, Migration: "on-demand", Faults: -1}} {
+		if r := Run(c); r.Violation != "" {
+			t.Errorf("%s: %s\n  repro: go run ./cmd/bench sim --first %d --seeds 1 --migration %s", c.Migration, r.Violation, c.Seed, c.Migration)
+		}
+	}
+}

@@ -108,8 +108,10 @@ func (t *Task) restoreInFlight(frames [][]byte) error {
 			if t.keepOwned(b) {
 				own = append(own, b)
 			}
-		case b.Kind == core.KindRecords && t.keepOwned(b):
-			t.inFlight = append(t.inFlight, b)
+		case b.Kind == core.KindRecords:
+			if t.keepOwned(b) {
+				t.inFlight = append(t.inFlight, b)
+			}
 		default:
 			b.Release()
 		}
