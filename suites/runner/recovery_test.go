@@ -28,7 +28,11 @@ cells:
 // playCells plays the cells of a text on the tiny job, and returns each one's first repetition.
 func playCells(t *testing.T, cells string) map[string]runlog.Repetition {
 	t.Helper()
-	text := tiny[:strings.Index(tiny, "cells:")] + cells[1:]
+	return playText(t, tiny[:strings.Index(tiny, "cells:")]+cells[1:])
+}
+
+func playText(t *testing.T, text string) map[string]runlog.Repetition {
+	t.Helper()
 	s, plan := parse(t, text)
 	out, err := Run(context.Background(), Options{Suite: s, Plan: plan, Source: []byte(text), Args: []string{"bench"}, OutDir: t.TempDir()})
 	if err != nil {
