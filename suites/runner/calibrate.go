@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -23,8 +24,10 @@ const probeStrategy = "async-rounds"
 type calibration struct {
 	points    []roundCost
 	sync      time.Duration // c: what a round costs whatever its size
-	bandwidth float64       // b, bytes a second of packing, sending and installing together
-	why       string        // there is none
+	bandwidth float64       // b, bytes a second of packing, sending and installing together, of a round that follows another
+	// first is b of the first round of a move: the tasks of later ones are still at work on what the round before held up.
+	first float64
+	why   string // there is none
 }
 
 // roundCost is a round that was timed, from the route change until all tasks said that they have their state.
@@ -32,6 +35,7 @@ type roundCost struct {
 	groups int
 	bytes  int64
 	took   time.Duration
+	first  bool // of its move
 }
 
 func (c *calibration) ok() bool { return c != nil && c.why == "" }
@@ -89,7 +93,7 @@ const (
 )
 
 // calibrate moves key groups of the most loaded task out and back: first some in a round each, for the cost of a round,
-// then bundles, each four times as large as the one before, for as long as the warm-up has time.
+// then larger bundles, for as long as the warm-up has time.
 func (t *trial) calibrate(ctx context.Context) error {
 	cal := &calibration{}
 	t.calibration = cal
@@ -104,23 +108,29 @@ func (t *trial) calibrate(ctx context.Context) error {
 	groups := slices.DeleteFunc((&core.Routes{Task: now.route}).Owned(from), func(g uint32) bool { return m.bytes[g] == 0 })
 	slices.SortFunc(groups, func(a, b uint32) int { return cmp.Or(cmp.Compare(m.bytes[a], m.bytes[b]), cmp.Compare(a, b)) })
 	end := time.Duration(float64(t.cell.Timing.Warmup) * probeTo)
-	largest := max(1, int(float64(len(groups))*probeShare))
-	for n := 1; n <= len(groups); n = min(4*n, largest) {
+	for _, n := range probeSizes(len(groups)) {
 		rounds := min(max(2, probeRounds/n), len(groups)/n)
 		bundle := bundleOf(groups, n*rounds, from, to)
-		if t.now()+2*cal.expect(m, bundle) > end {
+		if t.now()+2*(cal.expect(m, bundle)+t.probePause()) > end {
 			break
 		}
 		if ok, err := t.outAndBack(ctx, op, m, bundle, rounds, cal); err != nil || !ok {
 			return err
 		}
-		if n == largest {
-			break
-		}
 	}
 	cal.fit()
 	return nil
 }
+
+// probeSizes are the numbers of groups in a round that are tried, of so many groups: one, the most, and one between.
+func probeSizes(groups int) []int {
+	most := int(float64(groups) * probeShare)
+	sizes := []int{1, int(math.Sqrt(float64(most))), most}
+	return slices.Compact(slices.DeleteFunc(sizes, func(n int) bool { return n < 1 || n > groups }))
+}
+
+// probePause lets the tasks work off what a move held up, so that the next one finds them as the measured one will.
+func (t *trial) probePause() time.Duration { return t.cell.Detection.Heartbeat }
 
 // bundleOf takes n of the groups, evenly spread, so that sizes are mixed as they are in all of them.
 func bundleOf(groups []uint32, n, from, to int) []core.Move {
@@ -155,6 +165,9 @@ func (t *trial) outAndBack(ctx context.Context, op int, m meters, moves []core.M
 		back[i] = core.Move{Group: mv.Group, From: mv.To, To: mv.From}
 	}
 	for _, way := range [][]core.Move{moves, back} {
+		if err := t.until(ctx, t.now()+t.probePause()); err != nil {
+			return false, err
+		}
 		points, why, err := t.probeMove(ctx, op, m, way, rounds)
 		cal.points = append(cal.points, points...)
 		if err != nil || why != "" {
@@ -190,7 +203,7 @@ func (t *trial) probeMove(ctx context.Context, op int, m meters, list []core.Mov
 		return nil, "a move of the calibration was lost: " + p.lost, nil
 	}
 	for i, moves := range roundsOf(strategy, rec.request) {
-		points = append(points, roundCost{len(moves), sizeOf(m, moves), p.took[i]})
+		points = append(points, roundCost{len(moves), sizeOf(m, moves), p.took[i], i == 0})
 	}
 	return points, "", nil
 }
@@ -198,46 +211,53 @@ func (t *trial) probeMove(ctx context.Context, op int, m meters, list []core.Mov
 // leastSync keeps a cost of rounds above nothing, as rounds that cost nothing have no best number.
 const leastSync = 20 * time.Microsecond
 
-// fit draws a line through the rounds of each number of groups, of which the medians count, since a single one may have met
-// a hiccup. It goes through those of a single group: of their time nearly all is c.
+// fit draws a line through the medians of rounds of each number of groups, since a single one may have met a hiccup. It
+// goes through those of a single group: of their time nearly all is c.
 func (c *calibration) fit() {
-	byGroups := map[int][]roundCost{}
+	slope, sync := c.line(false)
+	if slope <= 0 {
+		c.why = "the warm-up had no time, or the operator no state, to see how the time of a round grows with its size"
+		return
+	}
+	c.bandwidth, c.sync = 1/slope, max(leastSync, time.Duration(sync*float64(time.Second)))
+	c.first = c.bandwidth
+	if slope, _ := c.line(true); slope > 0 {
+		c.first = 1 / slope
+	}
+}
+
+// line is that of the first rounds of moves, or of the others: seconds a byte, and seconds of none; no slope if there is no
+// line.
+func (c *calibration) line(first bool) (slope, sync float64) {
+	byGroups := map[int][2][]float64{}
 	var sizes []int
 	for _, p := range c.points {
-		if byGroups[p.groups] == nil {
+		if p.first != first {
+			continue
+		}
+		both, seen := byGroups[p.groups]
+		if !seen {
 			sizes = append(sizes, p.groups)
 		}
-		byGroups[p.groups] = append(byGroups[p.groups], p)
+		byGroups[p.groups] = [2][]float64{append(both[0], float64(p.bytes)), append(both[1], p.took.Seconds())}
 	}
 	if len(sizes) < 2 {
-		c.why = "the warm-up had no time, or the operator no state, for moves of different sizes out and back"
-		return
+		return 0, 0
 	}
 	slices.Sort(sizes)
-	middle := func(groups int) (bytes, seconds float64) {
-		var b, s []float64
-		for _, p := range byGroups[groups] {
-			b, s = append(b, float64(p.bytes)), append(s, p.took.Seconds())
-		}
-		return median(b), median(s)
-	}
-	b0, t0 := middle(sizes[0])
+	least := byGroups[sizes[0]]
+	b0, t0 := median(least[0]), median(least[1])
 	up, across := 0.0, 0.0
 	for _, n := range sizes[1:] {
-		b, t := middle(n)
-		up += (b - b0) * (t - t0)
-		across += (b - b0) * (b - b0)
+		b, t := median(byGroups[n][0])-b0, median(byGroups[n][1])-t0
+		up += b * t
+		across += b * b
 	}
-	slope := 0.0 // seconds a byte
-	if across > 0 {
-		slope = up / across
+	if across == 0 {
+		return 0, 0
 	}
-	if slope <= 0 {
-		c.why = "moves of more state took no longer than those of less"
-		return
-	}
-	c.bandwidth = 1 / slope
-	c.sync = max(leastSync, time.Duration((t0-slope*b0)*float64(time.Second)))
+	slope = up / across
+	return slope, t0 - slope*b0
 }
 
 func median(of []float64) float64 {
@@ -253,11 +273,12 @@ func (t *trial) noteCalibration(c *calibration) {
 	d := map[string]any{}
 	var rounds []map[string]any
 	for _, p := range c.points {
-		rounds = append(rounds, map[string]any{"groups": p.groups, "bytes": p.bytes, "ms": runlog.MS(p.took)})
+		rounds = append(rounds, map[string]any{"groups": p.groups, "bytes": p.bytes, "ms": runlog.MS(p.took), "first": p.first})
 	}
 	d["rounds"] = rounds
 	if c.ok() {
 		d["sync_cost_ms"], d["bandwidth_bytes_per_second"] = runlog.MS(c.sync), c.bandwidth
+		d["first_round_bandwidth_bytes_per_second"] = c.first
 	} else {
 		d["why"] = c.why
 	}

@@ -116,7 +116,10 @@ func (t *trial) divide(rec *moveRecord, busy float64) error {
 		n = len(moves)
 	}
 	if t.calibration.ok() {
-		s.model = t.cost(m, moves, busy)
+		s.model, s.first = t.cost(m, moves, busy), t.calibration.first
+		if limit := float64(of.Bandwidth); limit > 0 {
+			s.first = min(s.first, limit)
+		}
 		s.how = fmt.Sprintf("%d rounds moved out and back in the warm-up", len(t.calibration.points))
 		if err := s.choose(of, m, moves); err != nil {
 			s.why = err.Error()
@@ -276,7 +279,8 @@ func (t *trial) splitDetail(s *split, d map[string]any) {
 	c := s.model
 	d["model"] = map[string]any{"state_bytes": c.StateBytes, "bandwidth_bytes_per_second": c.BandwidthBytesPerSecond,
 		"sync_cost_ms": runlog.MS(c.SyncCost), "groups": c.Groups, "largest_group_bytes": c.LargestGroupBytes, "utilisation": round4(c.Utilisation),
-		"measured_utilisation": round4(s.utilisation), "arrival_per_second": round4(c.ArrivalPerSecond), "moving_share": round4(c.MovingShare), "calibrated": s.how}
+		"measured_utilisation": round4(s.utilisation), "arrival_per_second": round4(c.ArrivalPerSecond), "moving_share": round4(c.MovingShare), "calibrated": s.how,
+		"first_round_bandwidth_bytes_per_second": s.first}
 	if s.recommended > 0 {
 		d["rounds_recommended"], d["rounds_ideal"] = s.recommended, round4(s.ideal)
 	}

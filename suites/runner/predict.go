@@ -26,6 +26,7 @@ const (
 // split is how a move was divided into rounds, and what is expected of it.
 type split struct {
 	model       model.Migration
+	first       float64 // bandwidth of the first round, whose tasks are not yet behind; the model's is that of the others
 	how         string  // where the model's figures come from
 	utilisation float64 // as measured; the model's is below 1
 	recommended int     // N of the model; 0: it has no figures
@@ -141,12 +142,15 @@ func roundsOf(s migration.Strategy, r migration.Request) (out [][]core.Move) {
 func (s *split) predict(m meters, rounds [][]core.Move) []roundLoad {
 	out := make([]roundLoad, len(rounds))
 	for i, moves := range rounds {
-		r := &out[i]
+		r, bandwidth := &out[i], s.model.BandwidthBytesPerSecond
+		if i == 0 && s.first > 0 {
+			bandwidth = s.first
+		}
 		for _, mv := range moves {
 			r.bytes += m.bytes[mv.Group]
 			r.rate += m.rate[mv.Group]
 		}
-		r.takes = s.model.SyncCost + time.Duration(float64(r.bytes)/s.model.BandwidthBytesPerSecond*float64(time.Second))
+		r.takes = s.model.SyncCost + time.Duration(float64(r.bytes)/bandwidth*float64(time.Second))
 	}
 	return out
 }

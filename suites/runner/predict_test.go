@@ -58,23 +58,32 @@ func TestDealtRoundsAreTheStrategysAndEven(t *testing.T) {
 func TestFitFindsTheLine(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seedFlag, 3))
 	cal := &calibration{}
-	for _, n := range []int{1, 4, 16, 64} {
-		for i := range 2 + 16/n {
-			took := 700*time.Microsecond + time.Duration(float64(n)*80_000/300e6*float64(time.Second)*(0.95+0.1*r.Float64()))
-			if i == 0 && n < 64 { // a hiccup
+	for _, n := range []int{1, 8, 64} {
+		for i := range 4 + 16/n {
+			bandwidth := 300e6
+			if i < 2 {
+				bandwidth = 600e6
+			}
+			took := 700*time.Microsecond + time.Duration(float64(n)*80_000/bandwidth*float64(time.Second)*(0.95+0.1*r.Float64()))
+			if i == 3 && n < 64 { // a hiccup
 				took += 20 * ms
 			}
-			cal.points = append(cal.points, roundCost{n, int64(n) * 80_000, took})
+			cal.points = append(cal.points, roundCost{n, int64(n) * 80_000, took, i < 2})
 		}
 	}
 	cal.fit()
-	if !cal.ok() || math.Abs(cal.bandwidth/300e6-1) > 0.1 || cal.sync < 500*time.Microsecond || cal.sync > 900*time.Microsecond {
-		t.Errorf("%v: %.0f bytes a second and %v a round, want about 300 million and 700 µs; -seed=%d", cal.why, cal.bandwidth, cal.sync, *seedFlag)
+	if !cal.ok() || math.Abs(cal.bandwidth/300e6-1) > 0.1 || math.Abs(cal.first/600e6-1) > 0.1 || cal.sync < 600*time.Microsecond || cal.sync > 800*time.Microsecond {
+		t.Errorf("%v: %.0f bytes a second, first %.0f, and %v a round, want about 300 and 600 million and 700 µs; -seed=%d", cal.why, cal.bandwidth, cal.first, cal.sync, *seedFlag)
 	}
-	for name, points := range map[string][]roundCost{"nothing": nil, "one size": {{1, 1000, ms}, {1, 1100, ms}}, "no slope": {{1, 1000, ms}, {4, 4000, ms}}} {
+	for name, points := range map[string][]roundCost{"nothing": nil, "one size": {{1, 1000, ms, false}, {1, 1100, ms, false}}, "no slope": {{1, 1000, ms, false}, {4, 4000, ms, false}}} {
 		c := &calibration{points: points}
 		if c.fit(); c.ok() || c.why == "" {
 			t.Errorf("%s: a line was found: %+v", name, c)
+		}
+	}
+	for groups, want := range map[int][]int{512: {1, 8, 64}, 64: {1, 2, 8}, 8: {1}, 3: {1}, 0: nil} {
+		if got := probeSizes(groups); !slices.Equal(got, want) {
+			t.Errorf("of %d groups, rounds of %v are tried, want %v", groups, got, want)
 		}
 	}
 }
