@@ -74,7 +74,7 @@ func (p *pair) same(t *testing.T, what string) {
 // step does the same at random to both.
 func (p *pair) step(t *testing.T, rng *rand.Rand) {
 	t.Helper()
-	if rng.IntN(12) == 0 {
+	if rng.IntN(120) == 0 {
 		g := uint32(rng.IntN(testGroups))
 		p.mem.Drop(g)
 		p.disk.Drop(g)
@@ -188,7 +188,8 @@ func sameAsMemory(t *testing.T, seed uint64) {
 	blob, valueBytes := seed%2 == 0, []int{8, 13, 100, 1500}[rng.IntN(4)]
 	p := newPair(t, rng, blob, valueBytes)
 	copyOf := newPair(t, rng, blob, valueBytes) // its memory side follows the disk, its disk side the memory
-	var diskMark, memMark state.Mark
+	type marks struct{ disk, mem state.Mark }
+	var kept []marks // the last one is what copyOf has
 	chunkBytes := 40 + rng.IntN(3000)
 	for round := range 12 {
 		for range rng.IntN(30) {
@@ -199,15 +200,19 @@ func sameAsMemory(t *testing.T, seed uint64) {
 		if round == 0 || rng.IntN(5) == 0 {
 			d, m = p.disk.Cut(every()), p.mem.Cut(every())
 		} else {
-			d, m = p.disk.CutSince(every(), diskMark), p.mem.CutSince(every(), memMark)
+			// Since the last one, or since one before: what changed twice comes twice.
+			since := kept[len(kept)-1-rng.IntN(len(kept))]
+			d, m = p.disk.CutSince(every(), since.disk), p.mem.CutSince(every(), since.mem)
 		}
-		if round > 0 {
-			p.disk.Forget(diskMark)
-			p.mem.Forget(memMark)
-		}
-		diskMark, memMark = p.disk.Keep(d), p.mem.Keep(m)
+		kept = append(kept, marks{p.disk.Keep(d), p.mem.Keep(m)})
 		for range rng.IntN(10) { // the snapshot stays as it was
 			p.step(t, rng)
+		}
+		for len(kept) > 3 || len(kept) > 1 && rng.IntN(2) == 0 {
+			i := rng.IntN(len(kept) - 1)
+			p.disk.Forget(kept[i].disk)
+			p.mem.Forget(kept[i].mem)
+			kept = append(kept[:i], kept[i+1:]...)
 		}
 		send(t, d, chunkBytes, copyOf.mem)
 		send(t, m, chunkBytes, copyOf.disk)

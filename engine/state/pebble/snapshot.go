@@ -120,7 +120,7 @@ func (s *Store) boundDead() {
 	s.bury(s.epoch)
 }
 
-// bury removes the markers of deletions up to an epoch, unless the key came back.
+// bury removes the markers of deletions up to an epoch, unless the key came back, or came back and was deleted again.
 func (s *Store) bury(upto uint32) {
 	n := 0
 	for n < len(s.dead) && s.dead[n].epoch <= upto {
@@ -141,7 +141,7 @@ func (s *Store) bury(upto uint32) {
 		if s.fail(err) != nil {
 			return
 		}
-		if _, deleted := stampOf(val); deleted {
+		if epoch, deleted := stampOf(val); deleted && epoch == d.epoch {
 			err = b.Delete(key, nil)
 		}
 		if s.fail(err) != nil || s.fail(closer.Close()) != nil {

@@ -16,7 +16,7 @@ import (
 // defaultMemoryBytes is the budget unless a spec says otherwise; minMemoryBytes the least that Pebble works with.
 const (
 	defaultMemoryBytes = 64 << 20
-	minMemoryBytes     = 1 << 20
+	minMemoryBytes     = 256 << 10
 )
 
 // Store is keyed state on disk. It implements state.Paged.
@@ -95,6 +95,9 @@ func Open(fs vfs.FS, dir string, spec *state.PagedSpec) (*Store, error) {
 	}
 	return s, nil
 }
+
+// OpenDir is Open on the machine's own files.
+func OpenDir(dir string, spec *state.PagedSpec) (*Store, error) { return Open(vfs.Default, dir, spec) }
 
 // silent drops what Pebble tells of its compactions; errors come back from its calls.
 type silent struct{}
