@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/sim"
 	"github.com/weir-bench/weir/suites/progress"
 )
@@ -30,6 +31,9 @@ type simViolation struct {
 
 // runSim runs `bench sim`: trials one after the other on one core.
 func runSim(ctx context.Context, o SimOptions) (Outcome, error) {
+	if s, err := migration.Lookup(o.Migration); err == nil && o.Recovery != "" && (s.NotWith == o.Recovery || s.OnlyWith != "" && s.OnlyWith != o.Recovery) {
+		return Outcome{}, &usageError{err: fmt.Errorf("--migration %s does not go with --recovery %s: %s", s.Name, o.Recovery, s.Because)}
+	}
 	if o.Matrix {
 		return runMatrix(ctx, o)
 	}

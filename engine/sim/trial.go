@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -107,6 +108,9 @@ func newPlan(c Config) plan {
 	strategy := c.Recovery
 	if strategy == "" {
 		strategy = pick(r, "checkpoint", "active", "none")
+	}
+	if s, err := migration.Lookup(c.Migration); err == nil && c.Recovery == "" && !goesWith(s, strategy) {
+		strategy = cmp.Or(s.OnlyWith, "checkpoint")
 	}
 	transactional := r.IntN(2) == 0 && strategy != "none"
 	if c.Transactional != nil {
