@@ -104,7 +104,7 @@ func RunCell(c Cell, ref *Reference) CellResult {
 const cellRecords = 480
 
 func newCell(c Cell, external bool) (*cell, error) {
-	r := &cell{Cell: c, external: external, w: newWorld(c.Seed), feed: cellFeed{feed{keys: 70, seed: c.Seed}}, records: cellRecords, everyNS: recordNS}
+	r := &cell{Cell: c, external: external, logBytes: int(c.Seed % 5 / 4 << 12), w: newWorld(c.Seed), feed: cellFeed{feed{keys: 70, seed: c.Seed}}, records: cellRecords, everyNS: recordNS}
 	rec, err := r.recovery()
 	if err != nil {
 		return r, err
@@ -194,6 +194,7 @@ func (c *cell) job(rec recovery.Strategy) core.Job {
 		keyed.Store, keyed.StoreCacheBytes = simStore, 300
 	case rec.Checkpoints || c.Transactional || c.Migration == "stop-restart":
 		job.Checkpoint, job.CheckpointTimeout = 15*time.Millisecond, 200*time.Millisecond
+		job.Incremental, job.Unaligned = k%4 >= 2, k%4%2 == 1
 	}
 	out := op("out", "sink", []int{(k + 2) % 3}, "keyed")
 	out.Transactional = c.Transactional
