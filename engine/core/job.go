@@ -272,6 +272,14 @@ func checkOperator(job *Job, op *OperatorSpec, k KindInfo, index map[string]int)
 	if err := op.checkProtection(); err != nil {
 		return err
 	}
+	switch {
+	case op.Backend != "" && op.Backend != BackendHeap && op.Backend != BackendPebble:
+		return fmt.Errorf("operator %s: backend %q, want %s or %s", op.Name, op.Backend, BackendHeap, BackendPebble)
+	case op.Backend == BackendPebble && !k.Keyed:
+		return fmt.Errorf("operator %s: backend %s, but a %s keeps no state", op.Name, op.Backend, op.Kind)
+	case op.Backend == BackendPebble && op.Store != "":
+		return fmt.Errorf("operator %s: backend %s and an external store, want one of them", op.Name, op.Backend)
+	}
 	if len(op.Place) > 0 && len(op.Place) != op.Parallelism {
 		return fmt.Errorf("operator %s: %d places for %d tasks", op.Name, len(op.Place), op.Parallelism)
 	}

@@ -76,13 +76,21 @@ func writeSections(w *storage.Writer, req *task.SnapshotRequest) error {
 	for {
 		chunk, _, _, done := req.State.Next(buf, chunkBytes)
 		if done {
-			return nil
+			return readWhole(req.State)
 		}
 		if _, err := w.Write(chunk); err != nil {
 			return err
 		}
 		buf = chunk[:0]
 	}
+}
+
+// readWhole returns the error that ended the reading of a snapshot early: state that is not in memory has some.
+func readWhole(snap state.Snapshot) error {
+	if f, ok := snap.(interface{ Err() error }); ok {
+		return f.Err()
+	}
+	return nil
 }
 
 // LoadState installs the wanted key groups of a checkpoint, from the files that its own continue on, and reads what was

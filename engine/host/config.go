@@ -43,6 +43,9 @@ type Config struct {
 	Dir     string
 	NoSync  bool
 	Storage storage.Opener
+	// StateDir is where workers keep state that is on disk: in a folder of their own in it, which is removed in the end.
+	// Empty: the system's folder for temporary files.
+	StateDir string
 	// Command starts a worker, which has to call WorkerMain; nil: this program without arguments. Env is added to
 	// its environment, of which it has to pass on WEIR_WORKER.
 	Command []string

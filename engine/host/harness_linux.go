@@ -27,6 +27,7 @@ type Harness struct {
 	e        coord.Effects
 	children *children
 	vault    *vault
+	stateDir string // of workers; empty: none
 	stores   storesInUse
 
 	addrs    map[int]string // of the nodes that are there
@@ -76,6 +77,9 @@ func Start(cfg Config) (*Harness, error) {
 		h.co.SetRoutes(op, table)
 	}
 	if h.vault, err = newVault(&cfg); err != nil {
+		return nil, err
+	}
+	if h.stateDir, err = newStateDir(&cfg); err != nil {
 		return nil, err
 	}
 	h.pace.init(h)
@@ -231,6 +235,9 @@ func (h *Harness) run() {
 		h.children.wait(profilePatience)
 	}
 	h.children.close()
+	if h.stateDir != "" {
+		_ = os.RemoveAll(h.stateDir) // what cannot be removed is in a folder for such things
+	}
 	h.vault.wait()
 	h.fab.close()
 	close(h.gone)
@@ -325,7 +332,7 @@ func (h *Harness) tellPeers(node int) {
 func (h *Harness) spawn(node int) {
 	l := &launch{Node: node, Harness: h.cfg.Address(node, task.Harness, h.fab.addr), Token: h.token, Listen: h.cfg.WorkerListen,
 		BaseNS: h.baseNS, Job: h.cfg.Job.ID, Dir: h.vault.dir, NoSync: h.cfg.NoSync, MemoryBytes: h.cfg.MemoryBytes,
-		ProfileDir: h.cfg.ProfileDir}
+		ProfileDir: h.cfg.ProfileDir, StateDir: h.stateDir}
 	h.children.start(node, l, func(why string) {
 		h.fab.poll.post(func() { h.exited(node, why) })
 	}, func(err error) {

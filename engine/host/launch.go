@@ -25,6 +25,8 @@ type launch struct {
 	// MemoryBytes is the soft limit of the Go heap.
 	MemoryBytes int64
 	ProfileDir  string `json:",omitempty"`
+	// StateDir is the folder for state that is on disk; empty: the job has none.
+	StateDir string `json:",omitempty"`
 }
 
 func (l *launch) variable() string {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/state"
 	"github.com/weir-bench/weir/engine/storage"
 	"github.com/weir-bench/weir/engine/task"
 )
@@ -64,6 +65,9 @@ func runWorker(l *launch, open storage.Opener) error {
 	h.external = newExternal()
 	defer h.external.close()
 	h.w, h.memory = task.NewWorker(l.Node, h.clock), mem
+	if l.StateDir != "" {
+		h.w.OpenState = h.openState
+	}
 	var err error
 	if h.fab, err = newFabric(l.Node, l.Token, l.Listen, h.clock, h, h.w.Pool()); err != nil {
 		return err
@@ -264,4 +268,9 @@ func (h *workerHost) unlinked(node int, _ string) {
 		return
 	}
 	h.w.ConnDown(node, &h.e)
+}
+
+// openState makes a task's state on disk.
+func (h *workerHost) openState(spec *state.PagedSpec) (state.Paged, error) {
+	return openStateIn(h.launch.StateDir, h.launch.Node, spec)
 }

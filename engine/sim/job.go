@@ -11,6 +11,7 @@ import (
 	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/operator"
 	"github.com/weir-bench/weir/engine/recovery"
+	"github.com/weir-bench/weir/engine/state"
 	"github.com/weir-bench/weir/engine/task"
 )
 
@@ -32,6 +33,8 @@ type JobConfig struct {
 	// operator, with the named strategy.
 	Migrations int
 	Migration  string
+	// OpenState makes state of operators whose backend is on disk.
+	OpenState func(*state.PagedSpec) (state.Paged, error)
 }
 
 // JobRow is an output record.
@@ -106,6 +109,7 @@ func (c *JobConfig) prepare() (w *World, strat recovery.Strategy, splits int, er
 		return nil, strat, 0, err
 	}
 	w = newWorld(c.Seed)
+	w.openState = c.OpenState
 	c.Job.ID, c.Job.Seed = "sim", c.Seed
 	c.Job.Operators = slices.Clone(c.Job.Operators)
 	c.Job.Heartbeat, c.Job.Lease = 20*time.Millisecond, 100*time.Millisecond

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/durable"
+	"github.com/weir-bench/weir/engine/state"
 	"github.com/weir-bench/weir/engine/storage"
 	"github.com/weir-bench/weir/engine/task"
 )
@@ -89,9 +90,11 @@ type World struct {
 	disk     *storage.MemFS
 	store    *storage.Store
 	external externalStore
-	ce       coord.Effects
-	we       task.Effects
-	jitterNS int64 // random part of a frame's delay
+	// openState makes state on disk; nil: there is no disk for it.
+	openState func(*state.PagedSpec) (state.Paged, error)
+	ce        coord.Effects
+	we        task.Effects
+	jitterNS  int64 // random part of a frame's delay
 
 	Traces []coord.Trace
 	fatal  error
@@ -406,6 +409,7 @@ func (w *World) harness(do func(e *coord.Effects)) {
 func (w *World) spawn(node int) {
 	k := &worker{node: node, alive: true}
 	k.w = task.NewWorker(node, func() int64 { return w.nowNS })
+	k.w.OpenState = w.openState
 	for len(w.workers) <= node {
 		w.workers = append(w.workers, nil)
 	}

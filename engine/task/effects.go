@@ -48,7 +48,13 @@ type LoadRequest struct {
 }
 
 // Fill carries out a request with Preload.
-func (r *LoadRequest) Fill() { r.Into.(*state.Heap).Fill(r.Preload, r.Want) }
+func (r *LoadRequest) Fill() {
+	if p, ok := r.Into.(state.Paged); ok {
+		r.fillPaged(p)
+		return
+	}
+	r.Into.(*state.Heap).Fill(r.Preload, r.Want)
+}
 
 // Effects is what a step asks of the world, in order. The caller owns it and reuses it.
 type Effects struct {

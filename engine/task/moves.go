@@ -234,6 +234,10 @@ func (m *moves) stream(t *Task) int {
 		t.sendControl(tr.to, core.Control{Type: core.CtlState, ID: tr.version, Body: t.w.body})
 	}
 	if done {
+		if err := unread(tr.snap); err != nil {
+			t.fail(fmt.Errorf("give key groups away: %w", err))
+			return 0
+		}
 		tr.snap.Release()
 		if !tr.copy {
 			t.w.e.FreedBytes += tr.bytes

@@ -82,7 +82,7 @@ func (m *moves) silently(t *Task, cols *core.Columns) {
 		return
 	}
 	t.ctx.Out.Reset()
-	t.op.Process(&t.ctx, cols)
+	t.operate(cols)
 	if t.w.graph.Job.Bug("shadow-speaks") {
 		t.routeOut()
 	}

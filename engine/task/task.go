@@ -57,6 +57,7 @@ type Task struct {
 	ending      bool // every input has ended
 	moves       moves
 	keyed       state.Keyed // the context's state; nil when there is none
+	paged       state.Paged // the same when most of it is not in memory, else nil
 	ext         *external   // nil: the task keeps its state itself
 	marks       watermarks
 
@@ -78,7 +79,9 @@ func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
 	t.logOrder = spec.Recovery == "active" && !w.graph.Job.Bug("forget-order-log")
 	if kind.Keyed {
 		t.ctx.Groups = spec.Groups
-		if kind.Blob {
+		if spec.Backend == core.BackendPebble {
+			t.openPaged()
+		} else if kind.Blob {
 			t.ctx.Blob = state.NewBlob(spec.Groups)
 			t.keyed = t.ctx.Blob
 		} else {
@@ -356,7 +359,7 @@ func (t *Task) work(cols *core.Columns) {
 		return
 	}
 	t.ctx.Out.Reset()
-	t.op.Process(&t.ctx, cols)
+	t.operate(cols)
 	for k := range t.edges {
 		t.route(&t.edges[k], &t.ctx.Out)
 	}
@@ -371,7 +374,7 @@ func (t *Task) applyForward(cols *core.Columns) {
 		part := &t.part
 		*part = cols.Slice(from, from+n)
 		t.ctx.Out, b.Columns = b.Columns, t.ctx.Out
-		t.op.Process(&t.ctx, part)
+		t.operate(part)
 		t.ctx.Out, b.Columns = b.Columns, t.ctx.Out
 		from += n
 		if b.Len() >= o.cut {
@@ -545,5 +548,8 @@ func (t *Task) close() {
 	}
 	for _, o := range t.outs {
 		o.close()
+	}
+	if t.paged != nil {
+		_ = t.paged.Close() // nobody needs it any more
 	}
 }

@@ -96,7 +96,7 @@ func (t *Task) advanceWatermark() {
 
 // letOut appends to the context what the watermark lets out of a key group.
 func (t *Task) letOut(group uint32, wm int64) {
-	t.marks.timed.Watermark(&t.ctx, group, wm)
+	t.watermark(group, wm)
 	if t.ctx.Out.Len() >= core.MaxBatch {
 		t.routeOut()
 	}

@@ -17,6 +17,8 @@ type Worker struct {
 	Node int
 	// Clock is the node's clock in nanoseconds; it decides when, never what.
 	Clock func() int64
+	// OpenState makes empty keyed state on disk; nil: there is no disk for it. It is called while a deployment is made.
+	OpenState func(*state.PagedSpec) (state.Paged, error)
 
 	graph  *core.Graph
 	epoch  uint32
