@@ -59,6 +59,7 @@ type Coordinator struct {
 	promotion   *promotion
 	replay      *replayWatch
 	move        *moving
+	tally       *tally
 	meters      map[int]core.Meters
 	loads       map[int]core.Meters // last meters with loads
 	e           *Effects
@@ -187,6 +188,8 @@ func (c *Coordinator) Message(m *core.Msg, e *Effects) {
 		c.checkpoints.snapshot(m)
 	case core.MsgMoved:
 		c.moved(m)
+	case core.MsgRound:
+		c.roundReport(m)
 	case core.MsgCopied:
 		c.copied(m)
 	case core.MsgFenced:
@@ -383,6 +386,7 @@ func (c *Coordinator) restart(why string) {
 		}
 		c.move = nil
 	}
+	c.tally = nil
 	c.watchFrom()
 	c.phase, c.reason, c.choosing = waiting, "restore", true
 	c.e.Choose = true

@@ -31,6 +31,8 @@ type Trace struct {
 	Bytes  int64
 	Count  uint64
 	Detail string
+	// Round is set in TraceRoundTask and TraceSuspended.
+	Round *core.RoundReport
 }
 
 // The kinds of traces that measurements are made from.
@@ -51,7 +53,9 @@ const (
 	TraceCopy          = "copy-begin"
 	TraceRound         = "round-begin"
 	TraceRoundDone     = "round-done"
-	TraceMigrated      = "migration-end"
+	TraceRoundTask     = "round-task"    // a task's part in a round, with what waited for it worked on
+	TraceMigrated      = "migration-end" // every key group is with its new owner
+	TraceSuspended     = "suspended"     // how long a task was blocked by the migration, in all
 	TraceMigrationLost = "migration-rolled-back"
 	TraceTaskFailed    = "task-failed"
 	TraceSkipped       = "checkpoint-skipped"        // a damaged one was passed over

@@ -46,6 +46,8 @@ func (c *Coordinator) Migrate(r migration.Request, s migration.Strategy, e *Effe
 	if err := probe.Apply(&core.RouteChange{Version: probe.Version + 1, Operator: r.Operator, Moves: r.Moves}); err != nil {
 		return err
 	}
+	c.tellSuspended(true)
+	c.tally = c.newTally()
 	c.move = &moving{request: r, machine: s.New(r), before: cloneRoutes(c.routes)}
 	c.trace(TraceMigration, Trace{Count: uint64(len(r.Moves)), Detail: s.Name})
 	c.advance(migration.Begin)
@@ -81,6 +83,7 @@ func (c *Coordinator) advance(ev migration.Event) {
 			if c.job.Bug("stop-without-pause") {
 				continue
 			}
+			c.tally.pausedNS = c.Clock()
 			for _, t := range c.graph.Tasks {
 				if len(c.job.Operators[t.Operator].Inputs) == 0 {
 					c.Edge.Control(t.ID, core.Control{Type: core.CtlPause}, &c.e.Edge)
@@ -94,6 +97,7 @@ func (c *Coordinator) advance(ev migration.Event) {
 			c.checkpoints.take(true)
 		case migration.Redeploy:
 			c.move.bytes = c.checkpoints.done.bytes
+			c.tally.savedNS = c.Clock()
 			r := c.routes[c.move.request.Operator]
 			change := core.RouteChange{Version: r.Version + 1, Operator: c.move.request.Operator, Moves: a.Moves}
 			if err := r.Apply(&change); err != nil {
@@ -117,7 +121,10 @@ func (c *Coordinator) advance(ev migration.Event) {
 			c.beginCopy(&a)
 		case migration.Finish:
 			c.trace(TraceMigrated, Trace{Bytes: c.move.bytes, Count: c.move.waited})
+			c.restarted(c.move.request.Moves)
 			c.move = nil
+			c.tally.over = true
+			c.tellSuspended(false)
 			return
 		}
 	}
@@ -147,7 +154,7 @@ func (c *Coordinator) resumeMove() {
 func (c *Coordinator) beginRound(a *migration.Action) {
 	m, moves := c.move, a.Moves
 	r := c.routes[m.request.Operator]
-	change := core.RouteChange{Version: r.Version + 1, Operator: m.request.Operator, Mode: a.Mode, Moves: moves}
+	change := core.RouteChange{Version: r.Version + 1, Operator: m.request.Operator, Mode: a.Mode, Moves: moves, BandwidthBytes: uint64(m.request.BandwidthBytesPerSecond)}
 	if err := r.Apply(&change); err != nil {
 		panic(err) // checked by Migrate
 	}
@@ -156,6 +163,8 @@ func (c *Coordinator) beginRound(a *migration.Action) {
 	ids := c.graph.OpTasks[m.request.Operator]
 	for _, mv := range moves {
 		m.waiting[ids[mv.From]], m.waiting[ids[mv.To]] = true, true
+		c.tally.expect(change.Version, ids[mv.From])
+		c.tally.expect(change.Version, ids[mv.To])
 	}
 	c.trace(TraceRound, Trace{ID: change.Version, Count: uint64(len(moves))})
 	body := core.AppendRouteChange(nil, &change)
@@ -191,7 +200,8 @@ func (c *Coordinator) beginCopy(a *migration.Action) {
 	m.copies++
 	m.waiting, m.copying = map[int]bool{}, true
 	ids := c.graph.OpTasks[m.request.Operator]
-	body := core.AppendRouteChange(nil, &core.RouteChange{Version: m.copies, Operator: m.request.Operator, Mode: a.Mode, Moves: moves})
+	body := core.AppendRouteChange(nil, &core.RouteChange{Version: m.copies, Operator: m.request.Operator, Mode: a.Mode, Moves: moves,
+		BandwidthBytes: uint64(m.request.BandwidthBytesPerSecond)})
 	for i, id := range ids {
 		gives := false
 		for _, mv := range moves {

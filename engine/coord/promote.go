@@ -60,6 +60,7 @@ func (c *Coordinator) beginPromotion(lost int) {
 		}
 		if pl.Node == lost {
 			p.tasks = append(p.tasks, pl.Task)
+			c.unreported(pl.Task)
 		}
 	}
 	if len(changed) > 0 {

@@ -1,6 +1,9 @@
 package core
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // MsgType names a control-plane message.
 type MsgType string
@@ -26,6 +29,7 @@ const (
 	MsgReplayed   MsgType = "replayed"  // Task: the promoted task has consumed the known order
 	MsgSnapshot   MsgType = "snapshot"  // Task, ID, Bytes, Nanos (synchronous part), Position: durable; or Err
 	MsgMoved      MsgType = "moved"     // Task, ID (route version), Bytes, Records (that waited): all its groups are installed
+	MsgRound      MsgType = "round"     // Task, Epoch, ID (route version), Bytes, Records (that waited), Round: its part is over, and no record waits
 	MsgCopied     MsgType = "copied"    // Task, ID (copy number), Bytes: its state was sent ahead
 	MsgHeartbeat  MsgType = "heartbeat" // Meters
 	MsgTaskFailed MsgType = "failed"    // Task, Err
@@ -51,6 +55,18 @@ const (
 type Position struct {
 	Order   uint64
 	In, Out []uint64
+}
+
+// RoundReport is how long the parts of a task's part in a round took. A task that gives waits with its state until all of its
+// inputs have brought the marker and its answers have been consumed (Freeze), and sends it (Transfer). A task that gets waits
+// from the first marker to the first of the state, gets it, of which Install is spent on entering it, and then works on the
+// records that waited (Drain).
+type RoundReport struct {
+	Freeze, Transfer, Install, Drain time.Duration
+	// LastByteNS is when the last of the state had gone or come, on the node's clock.
+	LastByteNS int64
+	// Suspended is for how long since the last report the task was paused or records of its key groups waited.
+	Suspended time.Duration
 }
 
 // Place says where a task runs.
@@ -131,6 +147,7 @@ type Msg struct {
 	Nanos      int64          `json:",omitempty"`
 	Records    uint64         `json:",omitempty"`
 	Position   *Position      `json:",omitempty"`
+	Round      *RoundReport   `json:",omitempty"`
 	// Join belongs to MsgDeploy and MsgStart, Base to MsgBase. Cuts are where tasks stood at a checkpoint, by task.
 	Join bool              `json:",omitempty"`
 	Base json.RawMessage   `json:",omitempty"`

@@ -21,6 +21,8 @@ type RouteChange struct {
 	// Mode says what waits while the state is on its way.
 	Mode  MoveMode
 	Moves []Move
+	// BandwidthBytes is how many bytes of state a second one giving task sends at most; 0: no limit.
+	BandwidthBytes uint64
 }
 
 // MoveMode says what waits while a round's state is on its way.
@@ -92,6 +94,7 @@ func AppendRouteChange(dst []byte, c *RouteChange) []byte {
 	dst = binary.AppendUvarint(dst, c.Version)
 	dst = binary.AppendUvarint(dst, uint64(c.Operator))
 	dst = binary.AppendUvarint(dst, uint64(c.Mode))
+	dst = binary.AppendUvarint(dst, c.BandwidthBytes)
 	dst = binary.AppendUvarint(dst, uint64(len(c.Moves)))
 	for _, m := range c.Moves {
 		dst = binary.AppendUvarint(dst, uint64(m.Group))
@@ -115,11 +118,11 @@ func DecodeRouteChange(p []byte) (*RouteChange, error) {
 		return v
 	}
 	const bad = 1<<64 - 1
-	version, op, mode, n := next(1<<62), next(1<<20), next(uint64(moveModes)-1), next(1<<20)
-	if version == bad || op == bad || mode == bad || n == bad || n > uint64(len(p)) {
+	version, op, mode, bandwidth, n := next(1<<62), next(1<<20), next(uint64(moveModes)-1), next(1<<62), next(1<<20)
+	if version == bad || op == bad || mode == bad || bandwidth == bad || n == bad || n > uint64(len(p)) {
 		return nil, errBadRoute
 	}
-	c := &RouteChange{Version: version, Operator: int(op), Mode: MoveMode(mode), Moves: make([]Move, n)}
+	c := &RouteChange{Version: version, Operator: int(op), Mode: MoveMode(mode), BandwidthBytes: bandwidth, Moves: make([]Move, n)}
 	for i := range c.Moves {
 		g, f, t := next(1<<31), next(1<<20), next(1<<20)
 		if g == bad || f == bad || t == bad {

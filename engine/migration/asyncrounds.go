@@ -7,7 +7,7 @@ import "github.com/weir-bench/weir/engine/core"
 // is complete (Hoffmann et al., "Megaphone", VLDB 2019, calls it batched migration).
 func asyncRounds() Strategy {
 	return Strategy{
-		Name: "async-rounds", UsesRounds: true,
+		Name: "async-rounds", Sends: true, UsesRounds: true,
 		Doc:   "move the key groups in N rounds under an external controller; only records of groups in flight wait, at the target",
 		Price: "longer in total: each round pays its synchronisation",
 		New:   func(r Request) Machine { return &roundsMachine{rounds: split(r.Moves, r.Rounds)} },
@@ -17,7 +17,7 @@ func asyncRounds() Strategy {
 // allAtOnce is asyncRounds with N = 1: the control that shows what the rounds are for.
 func allAtOnce() Strategy {
 	return Strategy{
-		Name:  "all-at-once",
+		Name: "all-at-once", Sends: true,
 		Doc:   "one round: all key groups in flight together while the rest runs",
 		Price: "the records of all moving groups wait for all of their state",
 		New:   func(r Request) Machine { return &roundsMachine{rounds: split(r.Moves, 1)} },

@@ -6,7 +6,7 @@ import "github.com/weir-bench/weir/engine/core"
 // 2003, where a partition pair is paused while state moves).
 func pauseMove() Strategy {
 	return Strategy{
-		Name:  "pause-move",
+		Name: "pause-move", Sends: true,
 		Doc:   "the giving and the getting tasks stop; all moving groups travel at once",
 		Price: "a pause for the two tasks, as long as moving all of the state",
 		New:   func(r Request) Machine { return &oneRound{moves: r.Moves, mode: core.MovePause} },

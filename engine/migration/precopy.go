@@ -15,7 +15,7 @@ const (
 // that last part travels while records wait (Clark et al., "Live migration of virtual machines", NSDI 2005).
 func preCopy() Strategy {
 	return Strategy{
-		Name:  "pre-copy",
+		Name: "pre-copy", Sends: true,
 		Doc:   "copy the state ahead, then what changed, then hand over with the last small part",
 		Price: "copies some of the state more than once, and tracks changes meanwhile",
 		New:   func(r Request) Machine { return &preCopyMachine{moves: r.Moves} },

@@ -8,7 +8,7 @@ import "github.com/weir-bench/weir/engine/core"
 // tasks with several inputs would see two orders, and state and outputs would not fit together.
 func replicateInput() Strategy {
 	return Strategy{
-		Name:  "replicate-input",
+		Name: "replicate-input", Sends: true,
 		Doc:   "the target gets a snapshot and a copy of the live input of the moving groups, works alongside with its outputs held back, and takes over when level",
 		Price: "the input and the work of the moving groups twice while it lasts",
 		Plain: true,

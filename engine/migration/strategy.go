@@ -13,6 +13,9 @@ type Request struct {
 	Moves    []core.Move
 	// Rounds is N: into how many rounds the moves are split (1 to the number of moves).
 	Rounds int
+	// BandwidthBytesPerSecond bounds the state that one giving task sends; 0: no limit. State that travels in a checkpoint
+	// or stays in an external store is not sent.
+	BandwidthBytesPerSecond int64
 }
 
 // Event is what the coordinator tells a strategy.
@@ -69,6 +72,8 @@ type Strategy struct {
 	Plain bool
 	// NeedsCheckpoints says that the job must be able to write checkpoints.
 	NeedsCheckpoints bool
+	// Sends says that giving tasks send the state, so that Request.BandwidthBytesPerSecond matters.
+	Sends bool
 	// UsesRounds says that Request.Rounds matters.
 	UsesRounds bool
 	New        func(r Request) Machine

@@ -105,7 +105,7 @@ func TestScaleInAndOut(t *testing.T) {
 	for _, m := range migration.Strategies() {
 		t.Run(m.Name, func(t *testing.T) {
 			const records = 4000
-			c := newCase(t, m, roundRobin{40, 80_000}, records, 4)
+			c := newCase(t, m, roundRobin{40, 120_000}, records, 4)
 			for i, tasks := range []int{2, 1, 3} {
 				at := startNS + int64(i+1)*records/4*c.everyNS
 				c.wait("its turn", func() bool { return c.w.nowNS >= at && c.w.coord.Running() })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/state"
@@ -32,6 +33,8 @@ type moves struct {
 	replicas
 	// heldBytes is about the size of what waits; beyond the job's LogBytes no data is consumed until state has come, see noRoom.
 	heldBytes int
+	blocked   blocked
+	throttle  throttle
 }
 
 // copied is what was sent ahead to one new owner, up to a mark.
@@ -46,6 +49,7 @@ type held struct {
 	records core.Columns
 	from    int // task index of the giver
 	asked   bool
+	round   *round // whose state it waited for, once that is here
 	off     int
 	marks   []heldMark
 	readyNS int64
@@ -59,11 +63,13 @@ type round struct {
 	early   map[uint32]bool
 	bytes   int64
 	waited  uint64
+	clock   roundClock
 }
 
 type transfer struct {
 	version uint64
 	copy    bool
+	limit   uint64 // bytes a second; 0: none
 	bytes   int64
 	to      *Out
 	snap    state.Snapshot
@@ -140,10 +146,12 @@ func (m *moves) onMarker(t *Task, in int, c core.Control) {
 	r.change = ch
 	if len(r.seen) == 0 {
 		m.begin(t, r)
+		r.clock.mark(t.w.Clock())
 	}
 	r.seen[in] = true
 	if ch.Mode == core.MovePause {
 		t.ins[in].paused = true
+		m.blocked.set(m.blocked.waiting, true, t.w.Clock())
 	}
 	if len(r.seen) == len(t.barrierIns) || t.w.graph.Job.Bug("give-at-first-marker") && len(r.seen) == 1 {
 		m.give(t, r)
@@ -192,7 +200,7 @@ func (m *moves) give(t *Task, r *round) {
 		if t.ext != nil {
 			t.ext.give(r.version, m.peers[to], groups, behind)
 		} else {
-			m.sending = append(m.sending, &transfer{version: r.version, to: m.peers[to], snap: m.cutFor(t, r, to, groups), behind: behind})
+			m.sending = append(m.sending, &transfer{version: r.version, to: m.peers[to], snap: m.cutFor(t, r, to, groups), behind: behind, limit: r.change.BandwidthBytes})
 		}
 		for _, g := range groups {
 			if !m.owns[g] {
@@ -226,11 +234,15 @@ func (m *moves) stream(t *Task) int {
 		m.streamWord(t, tr)
 		return 1
 	}
+	now := t.w.Clock()
+	if tr.limit > 0 && !m.throttle.ready(now, t.w.e) {
+		return 0
+	}
 	chunk, group, last, done := tr.snap.Next(t.w.chunk[:0], t.w.graph.Job.ChunkBytes)
 	t.w.chunk = chunk
 	if !done || len(chunk) > 0 {
 		t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: group, Last: last || t.w.graph.Job.Bug("last-too-early"), Copy: tr.copy, Data: chunk})
-		tr.bytes += int64(len(chunk))
+		m.gone(t, tr, len(chunk), now)
 		t.sendControl(tr.to, core.Control{Type: core.CtlState, ID: tr.version, Body: t.w.body})
 	}
 	if done {
@@ -247,9 +259,24 @@ func (m *moves) stream(t *Task) int {
 	return 1
 }
 
+// gone accounts for a chunk of n bytes that is about to go.
+func (m *moves) gone(t *Task, tr *transfer, n int, nowNS int64) {
+	tr.bytes += int64(n)
+	if tr.limit > 0 {
+		m.throttle.sent(n, tr.limit, nowNS)
+	}
+	for _, r := range m.rounds {
+		if r.version == tr.version && !tr.copy {
+			r.clock.chunk(nowNS, t.w.Clock())
+			r.clock.sent += int64(n)
+		}
+	}
+}
+
 // streamWord tells the new owner that the next group is its own.
 func (m *moves) streamWord(t *Task, tr *transfer) {
 	t.w.body = core.AppendStateChunk(t.w.body[:0], &core.StateChunk{Group: tr.yours[0], Last: true})
+	m.gone(t, tr, 0, t.w.Clock())
 	t.sendControl(tr.to, core.Control{Type: core.CtlState, ID: tr.version, Body: t.w.body})
 	if tr.yours = tr.yours[1:]; len(tr.yours) == 0 {
 		m.sent(t, tr)
@@ -284,6 +311,7 @@ func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 	if t.Role == core.RoleStandby && t.w.graph.Job.Bug("standby-skips-chunks") {
 		return
 	}
+	began := t.w.Clock()
 	chunk, err := core.DecodeStateChunk(c.Body)
 	if err == nil && len(chunk.Data) > 0 {
 		err = t.keyed.Install(chunk.Group, chunk.Data)
@@ -300,6 +328,9 @@ func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 	}
 	r := m.round(c.ID, nil)
 	r.bytes += int64(len(chunk.Data))
+	ended := t.w.Clock()
+	r.clock.chunk(began, ended)
+	r.clock.install += time.Duration(ended - began)
 	if !chunk.Last {
 		return
 	}
@@ -321,6 +352,8 @@ func (m *moves) onState(t *Task, c core.Control, nowNS int64) {
 	m.heldBytes -= recordBytes * h.records.Len()
 	if h.records.Len()+len(h.marks) > 0 && !t.w.graph.Job.Bug("drop-moving-buffer") {
 		m.ready = append(m.ready, h)
+		h.round = r
+		r.clock.undrained++
 	}
 	t.end()
 	m.finish(t, r)
@@ -345,6 +378,7 @@ func (m *moves) finish(t *Task, r *round) {
 			for _, in := range t.ins {
 				in.paused = false
 			}
+			m.blocked.set(m.blocked.waiting, false, t.w.Clock())
 			t.heldRecords += r.waited
 			if t.Role == core.RoleStandby && t.w.graph.Job.Bug("word-dies-with-primary") {
 				return
@@ -353,6 +387,8 @@ func (m *moves) finish(t *Task, r *round) {
 			if t.Role == core.RolePrimary {
 				t.w.sayDone(m.lastDone)
 			}
+			r.clock.finished = true
+			m.report(t, r)
 			return
 		}
 	}
@@ -396,10 +432,13 @@ func (m *moves) drain(t *Task, nowNS int64, e *Effects) int {
 		cols = h.records.Slice(h.off, h.off+n)
 		t.apply(&cols)
 		h.off += n
+		m.blocked.set(m.blocked.waiting-n, m.blocked.paused, t.w.Clock())
 	}
 	h.passMarks(t)
 	if h.off == h.records.Len() && len(h.marks) == 0 {
 		m.ready = append(m.ready[:0], m.ready[1:]...)
+		h.round.clock.undrained--
+		m.report(t, h.round)
 		t.end()
 	}
 	return max(n, 1)
@@ -413,7 +452,7 @@ func (m *moves) cutFor(t *Task, r *round, to int, groups []uint32) state.Snapsho
 		}
 		return m.cutSinceCopy(t, to, groups)
 	}
-	if k, ok := t.keyed.(state.Taker); ok {
+	if k, ok := t.keyed.(state.Taker); ok && !t.w.graph.Job.Bug("giver-keeps-state") {
 		return k.Take(groups)
 	}
 	return t.keyed.Cut(groups)
@@ -456,7 +495,7 @@ func (m *moves) onCopy(t *Task, c core.Control) {
 		} else {
 			m.copies = append(m.copies, copied{to, groups, t.keyed.Keep(snap)})
 		}
-		m.sending = append(m.sending, &transfer{version: c.ID, copy: true, to: m.peers[to], snap: snap})
+		m.sending = append(m.sending, &transfer{version: c.ID, copy: true, to: m.peers[to], snap: snap, limit: ch.BandwidthBytes})
 	}
 }
 
@@ -492,6 +531,11 @@ func (m *moves) noRoom(t *Task, in int) bool {
 func (m *moves) wait(t *Task, h *held, cols *core.Columns, i int) {
 	h.records.Append(cols, i)
 	m.heldBytes += recordBytes
+	if m.blocked.waiting == 0 {
+		m.blocked.set(1, m.blocked.paused, t.w.Clock())
+	} else {
+		m.blocked.waiting++
+	}
 	if h.asked {
 		return
 	}

@@ -126,6 +126,7 @@ func (e *events) trace(g *core.Graph, t coord.Trace) {
 	put("bytes", t.Bytes > 0, t.Bytes)
 	put("count", t.Count > 0, t.Count)
 	put("why", t.Detail != "", t.Detail)
+	roundDetail(g, t, d)
 	e.mu.Lock()
 	origin := e.originNS
 	e.mu.Unlock()

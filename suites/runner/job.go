@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/operator"
 	"github.com/weir-bench/weir/suites/spec"
 )
@@ -42,7 +43,8 @@ func unsupported(c *spec.Cell) []string {
 	say(c.Workload.Splits > 0, "workload.splits is not available; leave it out: one split for each source task")
 	out = append(append(out, profileTrouble(c)...), append(preloadTrouble(c), idleTrouble(c)...)...)
 	if m := c.Migration; m != nil {
-		say(m.Bandwidth > 0, "migration.bandwidth is not available; leave it out")
+		s, err := migration.Lookup(m.Strategy)
+		say(m.Bandwidth > 0 && err == nil && !s.Sends, "migration.bandwidth has no effect on %s, whose state is not sent from task to task; leave it out", m.Strategy)
 	}
 	out = append(append(out, traceTrouble(c)...), queryTrouble(c)...)
 	parallelism := 0

@@ -74,7 +74,7 @@ func (t *trial) adjust(ctx context.Context, at time.Duration, m meters, from, to
 		return fmt.Errorf("plan the migration of cell %s: %w", t.cell.Name, err)
 	}
 	rec.planned = time.Since(began)
-	rec.request = migration.Request{Operator: op, Moves: moves, Rounds: 1}
+	rec.request = migration.Request{Operator: op, Moves: moves, Rounds: 1, BandwidthBytesPerSecond: int64(t.cell.Migration.Bandwidth)}
 	if strategy.UsesRounds && len(moves) > 0 {
 		concerned := make([]bool, t.job.Operators[op].Parallelism)
 		for _, mv := range moves {
