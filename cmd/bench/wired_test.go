@@ -68,6 +68,24 @@ func TestSim(t *testing.T) {
 	}
 }
 
+func TestSimMatrix(t *testing.T) {
+	got := bench(t, wire(), nil, "", "sim", "--matrix", "--migration", "externalise", "--json", "--progress", "none")
+	var r simReport
+	if err := json.Unmarshal([]byte(got.out), &r); err != nil || got.code != 0 || r.Trials < 100 || r.Faults != r.Trials-1 || r.Violations != 0 {
+		t.Errorf("%v, code %d: %s", err, got.code, got.out)
+	}
+	for flags, want := range map[string]string{
+		"--migration externalise --recovery active":        "--migration externalise does not go with --recovery active",
+		"--matrix --migration on-demand --recovery active": "--migration on-demand does not go with --recovery active",
+		"--matrix --trace": "--trace is for trials",
+	} {
+		got := bench(t, wire(), nil, "", append([]string{"sim", "--progress", "none"}, strings.Fields(flags)...)...)
+		if got.code != 2 || !strings.Contains(got.err, want) {
+			t.Errorf("sim %s: code %d, %s; want %q", flags, got.code, got.err, want)
+		}
+	}
+}
+
 func TestTrace(t *testing.T) {
 	inTempDir(t)
 	var csv strings.Builder
