@@ -28,6 +28,15 @@ type watcher struct {
 	view   task.View
 	// newest is, by deployment and task, the epoch of the newest primary that there ever was.
 	newest map[[2]int]uint32
+	tasks  []int // that have key groups, or send by key
+	was    jobState
+	moved  bool // a worker has taken a step since the last check
+}
+
+// jobState is what the coordinator says of the job as a whole; what else it knows changes with one of these.
+type jobState struct {
+	epoch              uint32
+	running, migrating bool
 }
 
 // seenTask is a task on a live worker.
@@ -37,7 +46,15 @@ type seenTask struct {
 	task.View
 }
 
-func newWatcher(w *World) *watcher { return &watcher{w: w, newest: map[[2]int]uint32{}} }
+func newWatcher(w *World) *watcher {
+	x := &watcher{w: w, newest: map[[2]int]uint32{}}
+	for id := range w.coord.Graph().Tasks {
+		if x.keyed(id) {
+			x.tasks = append(x.tasks, id)
+		}
+	}
+	return x
+}
 
 // look gathers what the tasks on live workers know: anew of those that have taken a step.
 func (x *watcher) look() {
@@ -50,7 +67,7 @@ func (x *watcher) look() {
 			continue
 		}
 		if k.stepped {
-			k.stepped = false
+			k.stepped, x.moved = false, true
 			x.refresh(k)
 		}
 		for i := range x.byNode[node] {
@@ -81,6 +98,12 @@ func (x *watcher) refresh(k *worker) {
 
 func (x *watcher) check() error {
 	x.look()
+	c := x.w.coord
+	now := jobState{c.Epoch(), c.Running(), c.Migrating()}
+	if !x.moved && now == x.was {
+		return nil
+	}
+	x.moved, x.was = false, now
 	for i, a := range x.views {
 		for _, b := range x.views[:i] {
 			if err := x.pair(a, b); err != nil {
@@ -88,7 +111,7 @@ func (x *watcher) check() error {
 			}
 		}
 	}
-	if x.w.coord.Running() && !x.w.coord.Migrating() && x.there() {
+	if now.running && !now.migrating && x.there() {
 		return x.atRest()
 	}
 	return nil
@@ -131,9 +154,8 @@ func (x *watcher) placed(id int) *seenTask {
 
 // there says whether all tasks are where the coordinator thinks that they are.
 func (x *watcher) there() bool {
-	g := x.w.coord.Graph()
-	for id := range g.Tasks {
-		if x.keyed(id) && x.placed(id) == nil {
+	for _, id := range x.tasks {
+		if x.placed(id) == nil {
 			return false
 		}
 	}
@@ -158,10 +180,8 @@ func (x *watcher) keyed(id int) bool {
 }
 
 func (x *watcher) atRest() error {
-	for id, info := range x.w.coord.Graph().Tasks {
-		if !x.keyed(id) {
-			continue
-		}
+	for _, id := range x.tasks {
+		info := &x.w.coord.Graph().Tasks[id]
 		s := x.placed(id)
 		for i, op := range s.Reads {
 			want := x.w.coord.Routes(op)
