@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -52,10 +53,30 @@ func overlayConfig(root, cell *node) *node {
 		}
 		merged := base
 		if own != nil {
+			if section == "job" {
+				base = withoutRivals(base, own)
+			}
 			merged = overlay(base, own)
 		}
 		out.fields = withField(out.fields, field{key: section, at: merged.at, val: merged})
 	}
+	return &out
+}
+
+// withoutRivals gives the suite's job without what a cell's own job stands in place of: a query replaces operators, and
+// operators replace a query. Which is meant is not known when a cell gives both.
+func withoutRivals(base, own *node) *node {
+	drop := ""
+	switch query, operators := own.get("query") != nil, own.get("operators") != nil; {
+	case query && !operators:
+		drop = "operators"
+	case operators && !query:
+		drop = "query"
+	default:
+		return base
+	}
+	out := *base
+	out.fields = slices.DeleteFunc(slices.Clone(base.fields), func(f field) bool { return f.key == drop })
 	return &out
 }
 

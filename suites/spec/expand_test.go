@@ -251,3 +251,25 @@ func TestObjectivesOfASelection(t *testing.T) {
 		}
 	}
 }
+
+// A cell's query stands in place of the suite's operators, and its operators in place of the suite's query; both together
+// are still refused.
+func TestQueryAndOperatorsReplaceEachOther(t *testing.T) {
+	const query, operators = "{query: q}", "{operators: [{name: s, kind: source}, {name: o, kind: sink, inputs: [s]}]}"
+	k := testKnown()
+	k.Queries = []QueryInfo{{Name: "q", Operators: func(Query) []Operator {
+		return []Operator{{Name: "events", Kind: "source", Parallelism: 1}, {Name: "rows", Kind: "sink", Inputs: []string{"events"}, Parallelism: 1}}
+	}}}
+	for _, c := range []struct{ base, own, want string }{
+		{operators, query, "events"}, {query, operators, "s"}, {operators, "{}", "s"}, {query, "{workers: 3}", "events"},
+	} {
+		s, err := Parse("t.yaml", []byte(good), Options{Known: k, Sets: []string{"objectives=[]", "job=" + c.base, "cells=[{name: a, job: " + c.own + "}]"}})
+		if err != nil {
+			t.Errorf("%s under %s: %v", c.base, c.own, err)
+		} else if got := s.Cells[0].Job.Operators[0].Name; got != c.want || (s.Cells[0].Job.Query != nil) != (c.want == "events") {
+			t.Errorf("%s under %s: the first operator is %s, want %s", c.base, c.own, got, c.want)
+		}
+	}
+	_, err := Parse("t.yaml", []byte(good), Options{Known: k, Sets: []string{"objectives=[]", "cells=[{name: a, job: {query: q, operators: [{name: s, kind: source}]}}]"}})
+	wantErr(t, err, "job.query: is given beside operators")
+}
