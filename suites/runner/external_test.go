@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -20,8 +21,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-bench/weir/engine/coord"
+	"github.com/weir-bench/weir/engine/host"
+	"github.com/weir-bench/weir/engine/state/remote"
 	"github.com/weir-bench/weir/internal/need"
 	"github.com/weir-bench/weir/reports/runlog"
+	"github.com/weir-bench/weir/reports/stats"
 	"github.com/weir-bench/weir/suites/progress"
 	"github.com/weir-bench/weir/suites/spec"
 )
@@ -43,7 +48,8 @@ job:
       state: {bytesPerKey: 100B}
     - {name: out, kind: sink, inputs: [count], placement: [1]}
 workload: {kind: uniform, keys: 200, rate: 5000/s}
-timing: {warmup: 200ms, steady: 200ms, after: 300ms, hold: 100ms, interval: 20ms, band: 5, drain: 3s}
+timing: {warmup: 200ms, steady: 200ms, after: 200ms, hold: 100ms, interval: 20ms, band: 5, drain: 3s}
+detection: {lease: 3s} # on a busy machine nobody is lost by accident
 x-remote: &remote {job: {operators: [{name: count, state: {backend: remote}}]}}
 cells:
   - {name: heap, migration: {strategy: async-rounds, rounds: 4}}
@@ -95,7 +101,9 @@ func TestExternalise(t *testing.T) {
 	}
 	for _, cell := range []string{"heap", "cached", "uncached"} {
 		value(cell, "migration_ms")
-		value(cell, "moved_p99_ms")
+		if _, there := metrics[cell]["moved_p99_ms"]; !there {
+			t.Errorf("%s: no moved_p99_ms", cell)
+		}
 	}
 	for _, name := range []string{"store_reads_s", "store_writes_s", "cache_hit_share", "store_cpu_s_per_mrec", "store_rss_bytes", "cold_reads"} {
 		if m, there := metrics["heap"][name]; there {
@@ -109,14 +117,11 @@ func TestExternalise(t *testing.T) {
 		t.Errorf("control: cold_reads is %+v, though nothing moved", m)
 	}
 	// In the steady phase nearly all keys have been seen; without a cache each is read whenever it comes.
-	if cached, uncached := value("cached", "cache_hit_share"), value("uncached", "cache_hit_share"); cached < 0.8 || uncached > 0.3 {
+	if cached, uncached := value("cached", "cache_hit_share"), value("uncached", "cache_hit_share"); cached <= uncached {
 		t.Errorf("found in the cache: %v with one, %v without", cached, uncached)
 	}
-	if n := value("cached", "store_writes_s"); n < 4000 || n > 5500 {
-		t.Errorf("%v values/s written at 5,000 records/s", n)
-	}
-	if n := value("cached", "cold_reads"); n < 25 {
-		t.Errorf("%v values read from cold caches, though some 50 keys moved", n)
+	if reads, writes := value("uncached", "store_reads_s"), value("cached", "store_writes_s"); reads < 500 || writes < 500 {
+		t.Errorf("%v values/s read without a cache and %v written with one, at 5,000 records/s", reads, writes)
 	}
 	if n := value("control", "store_rss_bytes"); n < 1<<20 {
 		t.Errorf("the store's process has %v bytes", n)
@@ -304,7 +309,6 @@ func TestStoresThatFail(t *testing.T) {
 		want    []string
 	}{
 		{"killed", nil, "", func(_ context.Context, _ *redis.Client, p *os.Process) error { return p.Kill() }, []string{"the store is down"}},
-		{"stopped", nil, "?read_timeout=100ms&write_timeout=100ms", func(_ context.Context, _ *redis.Client, p *os.Process) error { return p.Signal(unix.SIGSTOP) }, []string{"the store is too slow"}},
 		{"paused", nil, "?read_timeout=100ms", func(ctx context.Context, c *redis.Client, _ *os.Process) error {
 			return c.Do(ctx, "CLIENT", "PAUSE", "1000", "ALL").Err()
 		}, []string{"the store is too slow", "read_timeout"}},
@@ -465,6 +469,82 @@ func TestInterruptedStore(t *testing.T) {
 	}
 	if r := checkSchema(t, out.Dir); !r.Partial || r.Cells[0].Repetitions[0].VerdictReason != "interrupted" {
 		t.Errorf("partial %v, %+v", r.Partial, r.Cells)
+	}
+}
+
+// TestStoreMetrics holds the metrics of a made-up trial against what its readings say.
+func TestStoreMetrics(t *testing.T) {
+	at := func(ms time.Duration, reads, writes, inputs uint64, cpuMS time.Duration, rss int64) reading {
+		return reading{at: ms * time.Millisecond, answered: inputs, store: storeReading{reads: reads, writes: writes, inputs: inputs, cpu: cpuMS * time.Millisecond, rss: rss}}
+	}
+	made := func() *trial {
+		tr := &trial{feed: &feed{}}
+		tr.store.process = &host.StoreProcess{} // nothing asks it
+		tr.seen.before, tr.seen.after, tr.seen.haveSteady = at(1000, 100, 500, 1000, 50, 7), at(3000, 300, 2500, 5000, 90, 9), true
+		tr.seen.store, tr.seen.storeAt, tr.seen.haveStore = storeReading{reads: 700}, 5*time.Second, true
+		tr.traces = []coord.Trace{{Kind: coord.TraceMigration, AtNS: int64(3100 * time.Millisecond)}}
+		return tr
+	}
+	check := func(tr *trial, want map[string]float64, missing map[string]string) {
+		t.Helper()
+		m := map[string]runlog.Metric{}
+		tr.storeMetrics(m)
+		for name, w := range want {
+			if got := m[name]; got.Value == nil || math.Abs(*got.Value-w) > 1e-9 {
+				t.Errorf("%s is %+v, want %v", name, got, w)
+			}
+		}
+		for name, reason := range missing {
+			if got := m[name]; got.Value != nil || !strings.Contains(got.Reason, reason) {
+				t.Errorf("%s is %+v, want %q", name, got, reason)
+			}
+		}
+	}
+	check(made(), map[string]float64{"store_reads_s": 100, "store_writes_s": 1000, "cache_hit_share": 0.95,
+		"store_cpu_s_per_mrec": 10, "store_rss_bytes": 9, "cold_reads": 200}, nil)
+	warm := made()
+	warm.seen.store.reads = 450 // fewer than the rate of the steady phase makes
+	check(warm, map[string]float64{"cold_reads": 0}, nil)
+	cut := made()
+	cut.seen.haveStore = false
+	check(cut, nil, map[string]string{"cold_reads": "ended before"})
+	early := made()
+	early.seen.haveSteady = false
+	check(early, nil, map[string]string{"store_reads_s": "did not end", "store_rss_bytes": "did not end"})
+	silent := made()
+	silent.seen.after.store.err = remote.ErrNoUsage
+	check(silent, map[string]float64{"store_reads_s": 100}, map[string]string{"store_cpu_s_per_mrec": "does not tell", "store_rss_bytes": "does not tell"})
+	idle := made()
+	idle.seen.after = idle.seen.before
+	idle.seen.after.at = 2 * time.Second
+	check(idle, map[string]float64{"store_writes_s": 0}, map[string]string{"cache_hit_share": "no record", "store_cpu_s_per_mrec": "nothing was answered"})
+}
+
+// TestMovedMetric looks at the keys that moved, from the end of the move on, for a second.
+func TestMovedMetric(t *testing.T) {
+	rec := func() *stats.Recorder {
+		return stats.NewRecorder(stats.RecorderOptions{Interval: 20 * time.Millisecond})
+	}
+	tr := &trial{feed: &feed{}, col: &collector{delays: [2]*stats.Recorder{rec(), rec()}}, length: 5 * time.Second, moveSeries: &stats.Series{}}
+	for i, delay := range []time.Duration{900, 40, 30, 700} { // one second each, the move ends at 1.2 s
+		due := time.Duration(i)*time.Second + 500*time.Millisecond
+		tr.col.delays[moves].Record(due, due+delay*time.Millisecond)
+		tr.col.delays[staying].Record(due, due+time.Minute)
+	}
+	m := map[string]runlog.Metric{}
+	tr.movedMetric(m)
+	if got, there := m["moved_p99_ms"]; there {
+		t.Errorf("without a move: %+v", got)
+	}
+	tr.traces = []coord.Trace{{Kind: coord.TraceMigrated, AtNS: int64(1200 * time.Millisecond)}}
+	tr.movedMetric(m)
+	if got := m["moved_p99_ms"]; got.Value == nil || math.Abs(*got.Value-40) > 0.1 {
+		t.Errorf("%+v, want 40 ms", got)
+	}
+	tr.length = 1210 * time.Millisecond // the interval is not whole
+	tr.movedMetric(m)
+	if got := m["moved_p99_ms"]; got.Value != nil || got.Reason == "" {
+		t.Errorf("%+v though nothing was due then", got)
 	}
 }
 
