@@ -27,6 +27,7 @@ type calibration struct {
 	bandwidth float64       // b, bytes a second of packing, sending and installing together, of a round that follows another
 	// first is b of the first round of a move: the tasks of later ones are still at work on what the round before held up.
 	first float64
+	rough bool   // what was moved was too little to tell the two apart
 	why   string // there is none
 }
 
@@ -47,10 +48,15 @@ type probe struct {
 	took    []time.Duration // of each round
 	lost    string
 	over    chan struct{}
+	past    bool // another move has begun since
 }
 
 // take keeps the trace to itself if it is the probe's.
 func (p *probe) take(tr coord.Trace) bool {
+	if isClosed(p.over) { // the tasks' last words come behind the end
+		p.past = p.past || tr.Kind == coord.TraceMigration
+		return !p.past && isRoundDetail(tr.Kind)
+	}
 	switch tr.Kind {
 	case coord.TraceRound:
 		p.beganNS = tr.AtNS
@@ -89,7 +95,7 @@ const (
 	probeRounds = 16
 	// probeShare bounds the largest bundle, as a share of the giving task's groups: what has been moved once has left warm
 	// memory behind, which the measured move is not to find.
-	probeShare = 1.0 / 8
+	probeShare = 1.0 / 16
 )
 
 // calibrate moves key groups of the most loaded task out and back: first some in a round each, for the cost of a round,
@@ -109,7 +115,7 @@ func (t *trial) calibrate(ctx context.Context) error {
 	slices.SortFunc(groups, func(a, b uint32) int { return cmp.Or(cmp.Compare(m.bytes[a], m.bytes[b]), cmp.Compare(a, b)) })
 	end := time.Duration(float64(t.cell.Timing.Warmup) * probeTo)
 	for _, n := range probeSizes(len(groups)) {
-		rounds := min(max(2, probeRounds/n), len(groups)/n)
+		rounds := min(max(4, probeRounds/n), len(groups)/n)
 		bundle := bundleOf(groups, n*rounds, from, to)
 		if t.now()+2*(cal.expect(m, bundle)+t.probePause()) > end {
 			break
@@ -122,9 +128,10 @@ func (t *trial) calibrate(ctx context.Context) error {
 	return nil
 }
 
-// probeSizes are the numbers of groups in a round that are tried, of so many groups: one, the most, and one between.
+// probeSizes are the numbers of groups in a round that are tried, of so many groups: one, the most, and one between. Few
+// groups are tried all the same, as two sizes make a line.
 func probeSizes(groups int) []int {
-	most := int(float64(groups) * probeShare)
+	most := max(int(float64(groups)*probeShare), min(4, groups))
 	sizes := []int{1, int(math.Sqrt(float64(most))), most}
 	return slices.Compact(slices.DeleteFunc(sizes, func(n int) bool { return n < 1 || n > groups }))
 }
@@ -212,18 +219,32 @@ func (t *trial) probeMove(ctx context.Context, op int, m meters, list []core.Mov
 const leastSync = 20 * time.Microsecond
 
 // fit draws a line through the medians of rounds of each number of groups, since a single one may have met a hiccup. It
-// goes through those of a single group: of their time nearly all is c.
+// goes through those of a single group: of their time nearly all is c. When what was moved is too little to see the line, all
+// of the time counts for both: rounds are then expected to take longer than they will.
 func (c *calibration) fit() {
-	slope, sync := c.line(false)
-	if slope <= 0 {
-		c.why = "the warm-up had no time, or the operator no state, to see how the time of a round grows with its size"
+	if len(c.points) == 0 {
+		c.why = "the warm-up was too short, or the operator had no state in it, to move a key group out and back"
 		return
+	}
+	slope, sync := c.line(false)
+	if slope <= 0 || sync <= 0 {
+		c.rough = true
+		by := func(a, b roundCost) int { return cmp.Compare(a.bytes, b.bytes) }
+		least, most := slices.MinFunc(c.points, by), slices.MaxFunc(c.points, by)
+		slope, sync = c.typical(most.groups).took.Seconds()/float64(most.bytes), c.typical(least.groups).took.Seconds()
 	}
 	c.bandwidth, c.sync = 1/slope, max(leastSync, time.Duration(sync*float64(time.Second)))
 	c.first = c.bandwidth
-	if slope, _ := c.line(true); slope > 0 {
+	if slope, _ := c.line(true); slope > 0 && !c.rough {
 		c.first = 1 / slope
 	}
+}
+
+// typical is the round of so many groups that took the median time.
+func (c *calibration) typical(groups int) roundCost {
+	of := slices.DeleteFunc(slices.Clone(c.points), func(p roundCost) bool { return p.groups != groups })
+	slices.SortFunc(of, func(a, b roundCost) int { return cmp.Compare(a.took, b.took) })
+	return of[len(of)/2]
 }
 
 // line is that of the first rounds of moves, or of the others: seconds a byte, and seconds of none; no slope if there is no
@@ -278,7 +299,7 @@ func (t *trial) noteCalibration(c *calibration) {
 	d["rounds"] = rounds
 	if c.ok() {
 		d["sync_cost_ms"], d["bandwidth_bytes_per_second"] = runlog.MS(c.sync), c.bandwidth
-		d["first_round_bandwidth_bytes_per_second"] = c.first
+		d["first_round_bandwidth_bytes_per_second"], d["rough"] = c.first, c.rough
 	} else {
 		d["why"] = c.why
 	}

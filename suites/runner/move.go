@@ -85,7 +85,9 @@ func (t *trial) adjust(ctx context.Context, at time.Duration, m meters, from, to
 	t.log.emit(runlog.Event{Kind: MigrationPlanned, Detail: t.planDetail(rec)}, int64(t.now()))
 	switch {
 	case err != nil:
-		rec.refused, t.unfit = err.Error(), err
+		if rec.refused = err.Error(); errors.Is(err, spec.ErrInvalid) {
+			t.unfit = err
+		}
 		return err
 	case len(moves) == 0:
 		rec.refused = "nothing to move: " + rec.verdict
@@ -121,6 +123,9 @@ func (t *trial) divide(rec *moveRecord, busy float64) error {
 			s.first = min(s.first, limit)
 		}
 		s.how = fmt.Sprintf("%d rounds moved out and back in the warm-up", len(t.calibration.points))
+		if t.calibration.rough {
+			s.how += ", of too little state to tell the cost of a round from that of its state"
+		}
 		if err := s.choose(of, m, moves); err != nil {
 			s.why = err.Error()
 			if of.Rounds.Auto {

@@ -9,7 +9,9 @@ import (
 )
 
 // isRoundDetail says whether a kind of trace tells more of a round than that it began and ended.
-func isRoundDetail(kind string) bool { return false }
+func isRoundDetail(kind string) bool {
+	return kind == coord.TraceRoundTask || kind == coord.TraceSuspended
+}
 
 // migrationAt is when the measured migration was triggered, on the trial's axis; without one, the end of the trial.
 func (t *trial) migrationAt() time.Duration {

@@ -75,13 +75,20 @@ func TestFitFindsTheLine(t *testing.T) {
 	if !cal.ok() || math.Abs(cal.bandwidth/300e6-1) > 0.1 || math.Abs(cal.first/600e6-1) > 0.1 || cal.sync < 600*time.Microsecond || cal.sync > 800*time.Microsecond {
 		t.Errorf("%v: %.0f bytes a second, first %.0f, and %v a round, want about 300 and 600 million and 700 µs; -seed=%d", cal.why, cal.bandwidth, cal.first, cal.sync, *seedFlag)
 	}
-	for name, points := range map[string][]roundCost{"nothing": nil, "one size": {{1, 1000, ms, false}, {1, 1100, ms, false}}, "no slope": {{1, 1000, ms, false}, {4, 4000, ms, false}}} {
+	none := &calibration{}
+	if none.fit(); none.ok() {
+		t.Errorf("a line through nothing: %+v", none)
+	}
+	// Without a line, what was measured counts in full.
+	for name, points := range map[string][]roundCost{"one size": {{1, 1000, ms, true}, {1, 1000, 2 * ms, false}, {1, 1000, 3 * ms, false}},
+		"no slope": {{1, 1000, 2 * ms, false}, {1, 1000, 2 * ms, true}, {4, 4000, 2 * ms, false}}} {
 		c := &calibration{points: points}
-		if c.fit(); c.ok() || c.why == "" {
-			t.Errorf("%s: a line was found: %+v", name, c)
+		largest := points[len(points)-1].bytes
+		if c.fit(); !c.ok() || !c.rough || c.sync != 2*ms || math.Abs(c.bandwidth*0.002/float64(largest)-1) > 1e-9 {
+			t.Errorf("%s: %+v, want 2 ms a round, and the state of the largest in 2 ms", name, c)
 		}
 	}
-	for groups, want := range map[int][]int{512: {1, 8, 64}, 64: {1, 2, 8}, 8: {1}, 3: {1}, 0: nil} {
+	for groups, want := range map[int][]int{512: {1, 5, 32}, 64: {1, 2, 4}, 3: {1, 3}, 1: {1}, 0: nil} {
 		if got := probeSizes(groups); !slices.Equal(got, want) {
 			t.Errorf("of %d groups, rounds of %v are tried, want %v", groups, got, want)
 		}
@@ -100,6 +107,12 @@ func TestProbeKeepsItsTraces(t *testing.T) {
 	}
 	if p.take(coord.Trace{Kind: coord.TraceDetected}) {
 		t.Error("a lost worker is not told")
+	}
+	if !p.take(coord.Trace{Kind: coord.TraceSuspended}) {
+		t.Error("the last words are told to others")
+	}
+	if p.take(coord.Trace{Kind: coord.TraceMigration}) || p.take(coord.Trace{Kind: coord.TraceSuspended}) {
+		t.Error("the next move's are kept")
 	}
 	if !isClosed(p.over) || !slices.Equal(p.took, []time.Duration{20}) {
 		t.Errorf("over %v, rounds %v", isClosed(p.over), p.took)

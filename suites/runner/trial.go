@@ -60,7 +60,7 @@ type trial struct {
 	watch       *watch // nil: no detector
 	skew        truth
 	calibration *calibration // nil: none was asked for
-	probe       *probe       // on the loop; nil: none is under way
+	probe       *probe       // on the loop: the last one
 	place       host.Place   // of checkpoints
 	ownDir      bool         // the place is in the run directory
 
@@ -231,10 +231,7 @@ func (t *trial) onTrace(tr coord.Trace) {
 	if tr.Kind == coord.TraceDetected {
 		t.stateLost(tr.Node)
 	}
-	if p := t.probe; p != nil && p.take(tr) {
-		if isClosed(p.over) {
-			t.probe = nil
-		}
+	if t.probe != nil && t.probe.take(tr) {
 		return
 	}
 	t.log.trace(t.graph, tr)
