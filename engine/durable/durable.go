@@ -20,8 +20,8 @@ const (
 	sectionState    = "state"
 )
 
-// chunkBytes is how much is written at a time.
-const chunkBytes = 256 << 10
+// chunkBytes is the largest chunk. Most key groups are one, so that the heap makes tables of the right size for them.
+const chunkBytes = 4 << 20
 
 // WriteSnapshot makes a snapshot durable. It returns the description that the manifest needs and the file's size. It may
 // run beside the task's event loop.
@@ -72,7 +72,7 @@ func writeSections(w *storage.Writer, req *task.SnapshotRequest) error {
 	if err := w.Section(sectionState); err != nil {
 		return err
 	}
-	buf := make([]byte, 0, chunkBytes)
+	buf := make([]byte, 0, 64<<10)
 	for {
 		chunk, _, _, done := req.State.Next(buf, chunkBytes)
 		if done {
@@ -148,37 +148,75 @@ func loadTask(s *storage.Store, ck storage.Checkpoint, from int, req *task.LoadR
 	return nil
 }
 
-func loadFile(s *storage.Store, number uint64, from int, newest bool, req *task.LoadRequest) error {
+// piece is a chunk on its way from a file into the state.
+type piece struct {
+	section string
+	chunk   []byte
+	buf     []byte // that chunk is in
+	err     error
+}
+
+// loadFile installs what is wanted of one file. Another goroutine reads ahead and checks, so that a restore takes as long
+// as the longer of the two.
+func loadFile(s *storage.Store, number uint64, from int, newest bool, req *task.LoadRequest) (err error) {
 	r, err := s.OpenFile(number, uint32(from))
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	for {
-		section, chunk, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
+	pieces, free := make(chan piece), make(chan []byte, readAhead)
+	for range readAhead {
+		free <- nil
+	}
+	go func() {
+		defer close(pieces)
+		for buf := range free {
+			r.Swap(buf)
+			section, chunk, err := r.Next()
+			pieces <- piece{section, chunk, r.Swap(nil), err}
+			if err != nil {
+				return
+			}
 		}
-		if err != nil {
-			return err
+	}()
+	for p := range pieces {
+		if err == nil {
+			err = p.err
 		}
-		if section == sectionInFlight && newest {
-			req.InFlight = append(req.InFlight, slices.Clone(chunk))
+		if err == nil {
+			err = install(&p, newest, req)
 		}
-		if section != sectionState {
-			continue
-		}
-		group, err := state.ChunkGroup(chunk)
-		if err != nil {
-			return err
-		}
-		if int(group) >= len(req.Want) || !req.Want[group] {
-			continue
-		}
-		if err := req.Into.Install(group, chunk); err != nil {
-			return err
+		if err == nil {
+			free <- p.buf
+		} else if p.err == nil {
+			close(free) // the reader ends with the piece that it has
+			for range pieces {
+			}
+			break
 		}
 	}
+	if closeErr := r.Close(); errors.Is(err, io.EOF) {
+		err = closeErr
+	}
+	return err
+}
+
+// readAhead is how many chunks are in memory at a time.
+const readAhead = 2
+
+// install takes what is wanted of a chunk.
+func install(p *piece, newest bool, req *task.LoadRequest) error {
+	switch {
+	case p.section == sectionInFlight && newest:
+		req.InFlight = append(req.InFlight, slices.Clone(p.chunk))
+		return nil
+	case p.section != sectionState:
+		return nil
+	}
+	group, err := state.ChunkGroup(p.chunk)
+	if err != nil || int(group) >= len(req.Want) || !req.Want[group] {
+		return err
+	}
+	return req.Into.Install(group, p.chunk)
 }
 
 // Complete writes a checkpoint's manifest: it is complete then. What is beyond the retention is removed by Retain, which

@@ -244,6 +244,13 @@ func (r *Reader) next() (string, []byte, error) {
 	}
 }
 
+// Swap gives the reader another buffer and returns the one with the last chunk, which is the caller's then.
+func (r *Reader) Swap(buf []byte) []byte {
+	last := r.buf
+	r.buf = buf
+	return last
+}
+
 // end checks the trailer and that nothing follows; it returns io.EOF if all is well.
 func (r *Reader) end(trailer []byte) error {
 	sections, data := binary.LittleEndian.Uint32(trailer), binary.LittleEndian.Uint64(trailer[4:])

@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"cmp"
 	"slices"
 	"unsafe"
 
@@ -13,16 +14,17 @@ import (
 type run struct {
 	seen    seen
 	touched []touched
-	missing []int    // of touched, what has to be read
+	missing int      // of touched, how many have to be read
 	wholes  []uint32 // groups that were brought whole
 }
 
 // touched is a key of the run.
 type touched struct {
-	group uint32
-	key   uint64
-	old   int   // size of its value before the run, -1: none
-	was   *byte // in a Blob: where the value before the run is
+	group   uint32
+	missing bool // it has to be read
+	key     uint64
+	old     int   // size of its value before the run, -1: none
+	was     *byte // in a Blob: where the value before the run is
 }
 
 // Begin implements state.Paged.
@@ -55,7 +57,8 @@ func (s *Store) touch(group uint32, key uint64) {
 	case there:
 		t.old, t.was = len(val), unsafe.SliceData(val)
 	case !g.whole && !(s.heads && key == s.head): // heads stay in the cache
-		s.run.missing = append(s.run.missing, len(s.run.touched))
+		t.missing = true
+		s.run.missing++
 	}
 	s.run.touched = append(s.run.touched, t)
 }
@@ -67,16 +70,22 @@ func (s *Store) cachedValue(group uint32, key uint64) ([]byte, bool) {
 	return s.blob.Get(group, key)
 }
 
-// read brings what is missing into the cache.
+// read brings what is missing into the cache. The keys are sorted: neighbours are found in, and written to, the same
+// places.
 func (s *Store) read() error {
-	for _, i := range s.run.missing {
+	slices.SortFunc(s.run.touched, func(a, b touched) int { return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.key, b.key)) })
+	for i := 0; i < len(s.run.touched) && s.run.missing > 0; i++ {
 		t := &s.run.touched[i]
+		if !t.missing {
+			continue
+		}
+		t.missing = false
+		s.run.missing--
 		_, err := s.get(t.group, t.key, func(val []byte) { s.cache(t, val) })
 		if s.fail(err) != nil {
 			break
 		}
 	}
-	s.run.missing = s.run.missing[:0]
 	return s.err
 }
 
@@ -107,7 +116,7 @@ func (s *Store) Group(group uint32) error {
 	if s.groups[group].whole {
 		s.blob.Range(group, func(key uint64, val []byte) bool {
 			if s.run.seen.add(group, key) {
-				s.run.touched = append(s.run.touched, touched{group, key, len(val), unsafe.SliceData(val)})
+				s.run.touched = append(s.run.touched, touched{group: group, key: key, old: len(val), was: unsafe.SliceData(val)})
 			}
 			return true
 		})
@@ -160,7 +169,7 @@ func (s *Store) End() error {
 		s.count(t.group)
 	}
 	s.run.seen.clear()
-	s.run.touched, s.run.wholes = s.run.touched[:0], s.run.wholes[:0]
+	s.run.touched, s.run.wholes, s.run.missing = s.run.touched[:0], s.run.wholes[:0], 0
 	s.evict()
 	s.boundDead()
 	return s.err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/bloom"
 	"github.com/cockroachdb/pebble/sstable"
 	"github.com/cockroachdb/pebble/vfs"
 
@@ -78,6 +79,9 @@ func Open(fs vfs.FS, dir string, spec *state.PagedSpec) (*Store, error) {
 		MemTableSize: uint64(budget / 8), MemTableStopWritesThreshold: 2, MaxConcurrentCompactions: func() int { return 1 },
 		FormatMajorVersion:      pebble.FormatSSTableValueBlocks,
 		BlockPropertyCollectors: []func() pebble.BlockPropertyCollector{newEpochs},
+	}
+	for range 7 { // levels; the folder is a scratch folder, in which time counts more than room
+		opts.Levels = append(opts.Levels, pebble.LevelOptions{FilterPolicy: bloom.FilterPolicy(10), Compression: pebble.NoCompression})
 	}
 	db, err := pebble.Open(dir, opts)
 	if err != nil {
