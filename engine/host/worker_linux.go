@@ -65,6 +65,7 @@ func runWorker(l *launch, open storage.Opener) error {
 	h.external = newExternal()
 	defer h.external.close()
 	h.w, h.memory = task.NewWorker(l.Node, h.clock), mem
+	h.w.Give = giveBack
 	if l.StateDir != "" {
 		h.w.OpenState = h.openState
 	}

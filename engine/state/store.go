@@ -40,6 +40,7 @@ type store struct {
 	valFree    []uint32 // numbers free for reuse
 	valPending []pendingVal
 
+	give        func(mem []byte) // see GiveTo
 	slabPending []pendingSlab
 	slabFree    map[int][][]uint64 // by length
 	bufFree     [][]byte

@@ -61,18 +61,37 @@ func (t *taken) Prefer(group uint32) bool {
 
 // free parts with the memory of a part; snapshots from before may still read it.
 func (t *taken) free(i int) {
-	g := keyGroup{maxLive: t.maxLive[i]}
+	s, g := t.s, keyGroup{maxLive: t.maxLive[i]}
 	tables(t.parts[i].dir, func(tb *table) bool {
-		if t.s.indirect {
+		if s.indirect {
 			for pos := range int(tb.n) {
-				t.s.freeVal(&g, uint32(tb.words[pos*t.s.stride+1]))
+				s.giveVal(&g, uint32(tb.words[pos*s.stride+1]))
 			}
 		}
-		t.s.retireSlab(&g, tb)
+		if s.give != nil && tb.stamp > g.maxLive {
+			s.give(bytesOf(tb.words))
+		} else {
+			s.retireSlab(&g, tb)
+		}
 		return true
 	})
 	t.parts[i].dir, t.parts[i].bytes = nil, 0
 }
+
+// giveVal is freeVal for a value that is gone for good. The values of a Blob may be in use by whoever has read them.
+func (s *store) giveVal(g *keyGroup, val uint32) {
+	if s.give == nil || !s.fixed || s.valStamp[val] <= g.maxLive {
+		s.freeVal(g, val)
+		return
+	}
+	s.give(s.vals[val])
+	s.vals[val] = nil
+	s.valFree = append(s.valFree, val)
+}
+
+// GiveTo sets who is given the memory of state that was taken, instead of its being kept for reuse: memory without pointers,
+// which the collector still owns, but whose content nobody reads any more. nil: it is kept.
+func (s *store) GiveTo(give func(mem []byte)) { s.give = give }
 
 // Rewind panics: what was given is gone.
 func (t *taken) Rewind() { panic("state: what was taken is read once") }

@@ -102,3 +102,44 @@ func TestTakeFreesAsItGoes(t *testing.T) {
 		t.Error("taking makes writes note what they change")
 	}
 }
+
+// Whoever is given the memory of what is taken gets all of it, group by group, and nothing that a snapshot still reads.
+func TestTakeGivesMemory(t *testing.T) {
+	for _, valueBytes := range []int{8, 5000} {
+		h := NewHeap(4, valueBytes)
+		for key := range uint64(4000) {
+			v, _ := h.Ref(uint32(key%4), key)
+			v[0] = byte(key)
+		}
+		given := 0
+		h.GiveTo(func(mem []byte) { given += len(mem); clear(mem) })
+		shared := h.Cut([]uint32{1})
+		before := shared.Fingerprint(1)
+		for _, group := range []uint32{0, 1} {
+			given = 0
+			snap := h.Take([]uint32{group})
+			sum := snap.Fingerprint(group)
+			to := NewHeap(4, valueBytes)
+			for {
+				chunk, g, _, done := snap.Next(nil, 9000)
+				if done {
+					break
+				}
+				if err := to.Install(g, chunk); err != nil {
+					t.Fatal(err)
+				}
+			}
+			snap.Release()
+			if to.Fingerprint(group) != sum {
+				t.Errorf("values of %d bytes: group %d is not what was taken", valueBytes, group)
+			}
+			if least := 1000 * (8 + valueBytes); group == 0 && given < least || group == 1 && given > 0 {
+				t.Errorf("values of %d bytes: %d bytes given of group %d, want %d of group 0 and none of group 1, which a snapshot shares", valueBytes, given, group, least)
+			}
+		}
+		if shared.Fingerprint(1) != before {
+			t.Errorf("values of %d bytes: the snapshot has changed", valueBytes)
+		}
+		shared.Release()
+	}
+}

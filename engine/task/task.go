@@ -83,6 +83,7 @@ func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
 			t.openPaged()
 		} else if kind.Blob {
 			t.ctx.Blob = state.NewBlob(spec.Groups)
+			t.ctx.Blob.GiveTo(w.Give)
 			t.keyed = t.ctx.Blob
 		} else {
 			stamp := 0
@@ -90,6 +91,7 @@ func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
 				stamp = stampBytes
 			}
 			t.ctx.State = state.NewHeap(spec.Groups, max(spec.ValueBytes, 8)+stamp)
+			t.ctx.State.GiveTo(w.Give)
 			t.keyed = t.ctx.State
 			t.ext = newExternal(t)
 		}

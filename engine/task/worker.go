@@ -17,6 +17,8 @@ type Worker struct {
 	Node int
 	// Clock is the node's clock in nanoseconds; it decides when, never what.
 	Clock func() int64
+	// Give is given the memory of state that a task has given away (see state.Heap.GiveTo); nil: the collector finds it.
+	Give func(mem []byte)
 	// OpenState makes empty keyed state on disk; nil: there is no disk for it. It is called while a deployment is made.
 	OpenState func(*state.PagedSpec) (state.Paged, error)
 
