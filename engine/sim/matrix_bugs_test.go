@@ -4,6 +4,7 @@ import "testing"
 
 // TestMatrixBugs says that each bug planted in migrations is caught by its named part of the matrix.
 func TestMatrixBugs(t *testing.T) {
+	t.Parallel()
 	checks := map[string]MatrixCheck{}
 	for _, c := range MatrixChecks() {
 		checks[c.Name] = c

@@ -102,6 +102,7 @@ func onto(table []int32, n int) (moves []core.Move) {
 // TestScaleInAndOut: a count of 40 keys, 100 records each, on 4 tasks; at 25, 50 and 75 % of the feed, all key groups go to
 // two tasks, to one, and then to three. Every key comes to exactly 100: what a task gets is added to what it has (FLINK-4731).
 func TestScaleInAndOut(t *testing.T) {
+	t.Parallel()
 	for _, m := range migration.Strategies() {
 		t.Run(m.Name, func(t *testing.T) {
 			const records = 4000
@@ -146,6 +147,7 @@ func slowLoad(t *testing.T, m migration.Strategy) (*caseRun, []core.Move) {
 
 // TestSlowLoad: what comes while state loads waits and is not lost, and not longer than the load takes.
 func TestSlowLoad(t *testing.T) {
+	t.Parallel()
 	for _, m := range migration.Strategies() {
 		t.Run(m.Name, func(t *testing.T) {
 			c, moves := slowLoad(t, m)
@@ -167,6 +169,7 @@ func TestSlowLoad(t *testing.T) {
 
 // TestFailedLoad: the getting worker dies while state loads. The old owner keeps the key groups.
 func TestFailedLoad(t *testing.T) {
+	t.Parallel()
 	for _, m := range migration.Strategies() {
 		t.Run(m.Name, func(t *testing.T) {
 			c, _ := slowLoad(t, m)

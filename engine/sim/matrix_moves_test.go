@@ -133,6 +133,7 @@ func allOf(table []int32, from, to int) (moves []core.Move) {
 // TestThereAndBack moves all key groups of a task to another and back while the feed stands still in the middle of open
 // windows: the state is the same bit for bit after each move, wherever it is, and so is the rest of the run.
 func TestThereAndBack(t *testing.T) {
+	t.Parallel()
 	eachCombination(t, func(t *testing.T, c Cell, m migration.Strategy) {
 		s := newStage(t, c, m, nil)
 		s.hold(cellRecords / 2)
@@ -158,6 +159,7 @@ func TestThereAndBack(t *testing.T) {
 
 // TestTwoAtOnce asks for a second migration at every step of a first one: it is refused, and nothing comes of it.
 func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, m := range migration.Strategies() {
 		t.Run(m.Name, func(t *testing.T) {
 			c := Cell{Seed: 2, Operator: "count", Migration: m.Name, Recovery: "none"}
@@ -194,6 +196,7 @@ func TestTwoAtOnce(t *testing.T) {
 
 // TestEmptyGroups moves key groups that have no keys, alone and together with others.
 func TestEmptyGroups(t *testing.T) {
+	t.Parallel()
 	eachCombination(t, func(t *testing.T, c Cell, m migration.Strategy) {
 		s := newStage(t, c, m, func(c *cell) { c.feed = cellFeed{feed{keys: 2, seed: 1}} })
 		s.hold(cellRecords / 2)
@@ -221,9 +224,10 @@ func TestEmptyGroups(t *testing.T) {
 // TestEndInAMove lets the end of the feed come at each step of a migration of all key groups of a task. The job comes to its
 // end, with all answers, and the migration to its own.
 func TestEndInAMove(t *testing.T) {
+	t.Parallel()
 	eachCombination(t, func(t *testing.T, c Cell, m migration.Strategy) {
 		ref := refer(t, c, m)
-		for step := len(c.Recovery) % 5; ; step += 13 {
+		for step := len(c.Recovery) % 5; ; step += 19 {
 			s := newStage(t, c, m, nil)
 			s.hold(s.records - 20)
 			moves := allOf(s.before, slotSource, slotTarget)
@@ -247,17 +251,38 @@ func TestEndInAMove(t *testing.T) {
 // TestSwapWithFullBuffers lets two tasks give each other key groups while each hears of it from one of its two inputs only, for
 // so long that what waits reaches its bound. When the link is back, both must take in the other marker all the same.
 func TestSwapWithFullBuffers(t *testing.T) {
+	t.Parallel()
 	for _, m := range migration.Strategies() {
 		t.Run(m.Name, func(t *testing.T) {
 			c := Cell{Seed: 3, Operator: "count", Migration: m.Name, Recovery: "none"}
-			s := newStage(t, c, m, func(c *cell) { c.logBytes = 1 << 10 })
-			s.wait("the start", func() bool { return s.w.nowNS > startNS+10*ms && s.w.coord.Running() })
-			swap := append(allOf(s.before, slotSource, slotTarget), allOf(s.before, slotTarget, slotSource)...)
-			s.w.partition(s.w.coord.NodeOfSlot(slotSource), s.w.coord.NodeOfSlot(slotTarget), 60*ms)
-			s.move(swap)
+			s := swapWithFullBuffers(t, c, m)
+			s.wait("the end of the migration", func() bool { return !s.w.coord.Migrating() })
 			s.end(refer(t, c, m))
 		})
 	}
+	t.Run("planted", func(t *testing.T) { // the check catches what it is for
+		m, err := migration.Lookup("all-at-once")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := swapWithFullBuffers(t, Cell{Seed: 3, Operator: "count", Migration: m.Name, Recovery: "none", Bugs: []string{"full-before-marker"}}, m)
+		if err := s.until("the end of the migration", func() bool { return !s.w.coord.Migrating() }); err == nil {
+			t.Error("a task with too much that waits takes no marker, and nothing comes of it")
+		}
+	})
+}
+
+// swapWithFullBuffers begins such a migration.
+func swapWithFullBuffers(t *testing.T, c Cell, m migration.Strategy) stage {
+	t.Helper()
+	s := newStage(t, c, m, func(c *cell) { c.logBytes = 1 << 10 })
+	s.wait("the start", func() bool { return s.w.nowNS > startNS+10*ms && s.w.coord.Running() })
+	swap := append(allOf(s.before, slotSource, slotTarget), allOf(s.before, slotTarget, slotSource)...)
+	s.w.partition(s.w.coord.NodeOfSlot(slotSource), s.w.coord.NodeOfSlot(slotTarget), 60*ms)
+	if err := s.migrate(swap); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // TestMigrationSeedsThatOnceFailed runs again what found a bug once: inputs in flight of which a task owns none were given back

@@ -53,9 +53,10 @@ func reportCell(t *testing.T, c Cell, r *CellResult) {
 	t.Errorf("%s: %s\n  struck at %q\n  repro: go test ./engine/sim -run TestMatrix -v -cell=%s", c, r.Violation, r.Struck, c)
 }
 
-// TestMatrix stops every migration strategy at the steps of its protocol: every fifth one by default, with one victim each;
+// TestMatrix stops every migration strategy at the steps of its protocol: every seventh one by default, with one victim each;
 // -matrix=N runs all of it, under N seeds (some minutes each), as `bench sim --matrix` does.
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	if *cellFlag != "" {
 		c := parseCell(t, *cellFlag)
 		r := runCell(t, c)
@@ -70,7 +71,10 @@ func TestMatrix(t *testing.T) {
 	}
 	o := MatrixOptions{First: *fromFlag, Seeds: *matrixFlag, Thin: *thinFlag}
 	if *matrixFlag == 0 {
-		o.Seeds, o.Thin = 1, 5
+		o.Seeds, o.Thin = 1, 7
+		if testing.Short() {
+			o.Thin = 20
+		}
 	}
 	cells, completed, rolledBack := 0, 0, 0
 	err := Matrix(o, func(c Cell, r *CellResult) bool {
