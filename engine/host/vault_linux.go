@@ -40,7 +40,7 @@ func newVault(cfg *Config) (*vault, error) {
 	var ctx context.Context
 	ctx, v.stop = context.WithCancel(context.Background())
 	v.dir = p.String()
-	v.store, err = storage.New(p.within(ctx), p.address.Dir, cfg.Job.ID, storage.Options{NoSync: cfg.NoSync})
+	v.store, err = storage.New(p.within(ctx), p.address.Dir, cfg.Job.ID, storage.Options{NoSync: cfg.NoSync, Readers: 2})
 	return v, err
 }
 
