@@ -139,3 +139,16 @@ func TestPeakThatNoRoundsCanMeet(t *testing.T) {
 		t.Errorf("partial %v, %s", r.Partial, r.Cells[0].Verdict)
 	}
 }
+
+// TestExactPlannerOfManyGroups is refused before anything starts.
+func TestExactPlannerOfManyGroups(t *testing.T) {
+	s, plan := parse(t, adjusting, "cells.adjust.migration.planner=exact")
+	err := Check(s, plan)
+	if !errors.Is(err, spec.ErrInvalid) || !strings.Contains(err.Error(), "exact plans at most 48 key groups with load, and count has 64") {
+		t.Errorf("error %v", err)
+	}
+	s, plan = parse(t, adjusting, "cells.adjust.migration.planner=exact", "job.operators.count.keyGroups=48")
+	if err := Check(s, plan); err != nil {
+		t.Errorf("48 key groups: %v", err)
+	}
+}

@@ -7,7 +7,23 @@ import (
 
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration/planner"
+	"github.com/weir-bench/weir/suites/spec"
 )
+
+// plannerTrouble says why a cell's planner cannot plan it. An operator has no more key groups with load than it has keys.
+func plannerTrouble(c *spec.Cell) []string {
+	m := c.Migration
+	if m == nil || m.Groups != "plan" || m.Planner != "exact" {
+		return nil
+	}
+	for _, op := range c.Job.Operators {
+		if keys := int(c.Workload.Keys); op.Name == m.Operator && op.KeyGroups > planner.ExactGroups && (keys == 0 || keys > planner.ExactGroups) {
+			return []string{fmt.Sprintf("migration.planner: exact plans at most %d key groups with load, and %s has %d; set its keyGroups to %d or less, or name another planner",
+				planner.ExactGroups, op.Name, op.KeyGroups, planner.ExactGroups)}
+		}
+	}
+	return nil
+}
 
 // choose decides what moves where, and notes what was decided from.
 func (t *trial) choose(op int, rec *moveRecord) (moves []core.Move, err error) {

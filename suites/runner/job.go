@@ -41,7 +41,7 @@ func unsupported(c *spec.Cell) []string {
 	say(c.Checkpoint.Scope != "" && c.Checkpoint.Scope != "global", "checkpoint.scope: %s is not available; write global", c.Checkpoint.Scope)
 	say(c.Workload.CatchUp.Policy == "skip" && c.Job.Query != nil, "workload.catchUp: skip is not available with a query; write burst or limit")
 	say(c.Workload.Splits > 0, "workload.splits is not available; leave it out: one split for each source task")
-	out = append(append(out, profileTrouble(c)...), append(preloadTrouble(c), idleTrouble(c)...)...)
+	out = append(append(append(out, plannerTrouble(c)...), profileTrouble(c)...), append(preloadTrouble(c), idleTrouble(c)...)...)
 	if m := c.Migration; m != nil {
 		s, err := migration.Lookup(m.Strategy)
 		say(m.Bandwidth > 0 && err == nil && !s.Sends, "migration.bandwidth has no effect on %s, whose state is not sent from task to task; leave it out", m.Strategy)

@@ -46,6 +46,9 @@ func (c *cellChecker) watched(m *Migration) {
 	}
 }
 
+// leastProbing is the shortest warm-up in which rounds can be timed: workers report their state only now and then.
+const leastProbing = 400 * time.Millisecond
+
 // split checks how the number of rounds is chosen. op may be nil.
 func (c *cellChecker) split(m *Migration, info MigrationInfo, op *Operator) {
 	for _, f := range []string{"peak", "wait"} {
@@ -59,6 +62,10 @@ func (c *cellChecker) split(m *Migration, info MigrationInfo, op *Operator) {
 		case f == "wait" && m.Peak > 0:
 			c.fail(at, "has no effect, because the peak decides on the rounds", "keep one: peak, or wait")
 		}
+	}
+	if warmup := c.cfg.Timing.Warmup; info.Rounds && m.Rounds.Auto && warmup < leastProbing && !c.bad("timing.warmup", "migration.rounds") {
+		c.fail("timing.warmup", fmt.Sprintf("is %s, too short to time rounds in, which rounds: auto does", warmup),
+			fmt.Sprintf("write at least %s, or a number of rounds", leastProbing))
 	}
 	if m.Peak <= 0 || op == nil {
 		return

@@ -69,6 +69,7 @@ func TestStrategiesThatDoNotFit(t *testing.T) {
 		{"peak and rounds", []string{"cells.move.migration={strategy: async-rounds, rounds: 4, peak: 20ms}"}, []string{"migration.peak", "rounds is 4", "rounds: auto"}},
 		{"peak and wait", []string{"cells.move.migration={strategy: async-rounds, peak: 20ms, wait: all}"}, []string{"migration.wait", "the peak decides"}},
 		{"peak that no rounds can meet", []string{"cells.move.migration={strategy: async-rounds, peak: 10ms, bandwidth: 1MiB}"}, []string{"migration.peak: is 10ms", "16KiB of one key alone take 15.625ms", "no number of rounds"}},
+		{"rounds that cannot be chosen", []string{"cells.move.migration={strategy: async-rounds}", "timing.warmup=100ms"}, []string{"timing.warmup: is 100ms", "rounds: auto", "at least 400ms"}},
 		{"negative peak", []string{"cells.move.migration={strategy: async-rounds, peak: -1ms}"}, []string{"migration.peak", "negative"}},
 		{"external state in the heap", []string{"cells.move.migration.strategy=externalise"}, []string{"state outside the workers", "remote"}},
 		{"override of nobody", []string{"cells.die.recovery={strategy: active, overrides: [{operator: cuont, strategy: none}]}"}, []string{"did you mean count?"}},
