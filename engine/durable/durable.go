@@ -26,7 +26,7 @@ const chunkBytes = 4 << 20
 // WriteSnapshot makes a snapshot durable. It returns the description that the manifest needs and the file's size. It may
 // run beside the task's event loop.
 func WriteSnapshot(s *storage.Store, req *task.SnapshotRequest) (file []byte, bytes int64, err error) {
-	w, err := s.Create(req.Checkpoint, uint32(req.Task))
+	w, err := s.Create(req.Checkpoint, uint32(req.Task), req.Epoch)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -141,7 +141,7 @@ func loadTask(s *storage.Store, ck storage.Checkpoint, from int, req *task.LoadR
 		return fmt.Errorf("the checkpoint has no file of task %d", from)
 	}
 	for _, l := range ck.Files[i].Chain(ck.Number) {
-		if err := loadFile(s, l.Checkpoint, from, l.Checkpoint == ck.Number, req); err != nil {
+		if err := loadFile(s, l, from, l.Checkpoint == ck.Number, req); err != nil {
 			return err
 		}
 	}
@@ -158,8 +158,8 @@ type piece struct {
 
 // loadFile installs what is wanted of one file. Another goroutine reads ahead and checks, so that a restore takes as long
 // as the longer of the two.
-func loadFile(s *storage.Store, number uint64, from int, newest bool, req *task.LoadRequest) (err error) {
-	r, err := s.OpenFile(number, uint32(from))
+func loadFile(s *storage.Store, l storage.Link, from int, newest bool, req *task.LoadRequest) (err error) {
+	r, err := s.OpenFile(uint32(from), l)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func writeOne(t *testing.T, m *storage.MemFS, job string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := s.Create(1, 0)
+	w, err := s.Create(1, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func (w *World) damageNewest() {
 		return // the last good one stays: a world in which all are damaged cannot recover
 	}
 	w.note(0xbadd, ck.Number)
-	w.damage(l, f.Name)
+	w.damage(l, f.At(l).Name)
 }
 
 // spare says whether a complete checkpoint older than number can be used without a task's file of another one.

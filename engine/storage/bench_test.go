@@ -9,7 +9,7 @@ const benchBytes = 256 << 20
 
 func writeBig(b *testing.B, s *Store, number uint64) Checkpoint {
 	b.Helper()
-	w, err := s.Create(number, 0)
+	w, err := s.Create(number, 0, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

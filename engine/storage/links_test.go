@@ -46,7 +46,7 @@ func TestLinksComeBackInOrder(t *testing.T) {
 			t.Fatalf("%+v", f)
 		}
 		for _, l := range f.Links {
-			r, err := s.OpenFile(l.Checkpoint, f.Task)
+			r, err := s.OpenFile(f.Task, l)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,5 +191,47 @@ func mustWriteIncomplete(t *testing.T, s *Store, number uint64) {
 	t.Helper()
 	if _, err := writeTask(s, number, 0); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestTheReplacedWriteToAFileOfTheirOwn: a worker that was fenced may write its part of a checkpoint when that of its successor
+// is already in the manifest.
+func TestTheReplacedWriteToAFileOfTheirOwn(t *testing.T) {
+	s := open(t, NewMemFS(), "/data")
+	write := func(epoch uint32, text string) FileInfo {
+		w, err := s.Create(1, 0, epoch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Section("state"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		info, err := w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	if err := s.Commit(Checkpoint{Number: 1, Files: []FileInfo{write(2, "of the successor")}}); err != nil {
+		t.Fatal(err)
+	}
+	write(1, "of the one that was replaced")
+	ck, passed, err := s.Newest()
+	if err != nil || ck.Number != 1 || len(passed) > 0 {
+		t.Fatalf("newest is %d, passed over %v, %v", ck.Number, passed, err)
+	}
+	r, err := s.Open(ck, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, chunk, err := r.Next(); err != nil || string(chunk) != "of the successor" {
+		t.Errorf("read %q, %v", chunk, err)
+	}
+	if _, err := s.Retain(1); err != nil {
+		t.Errorf("retention with a file that no manifest names: %v", err)
 	}
 }

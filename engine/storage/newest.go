@@ -229,6 +229,11 @@ func (s *Store) Remove(number uint64) error {
 func isTaskName(name string) bool {
 	n, ok := strings.CutPrefix(name, "task-")
 	n, ok2 := strings.CutSuffix(n, ".state")
-	_, err := strconv.ParseUint(n, 10, 32)
+	task, epoch, deployed := strings.Cut(n, "-e")
+	_, err := strconv.ParseUint(task, 10, 32)
+	if deployed {
+		_, err2 := strconv.ParseUint(epoch, 10, 32)
+		return ok && ok2 && err == nil && err2 == nil
+	}
 	return ok && ok2 && err == nil
 }

@@ -35,7 +35,7 @@ func content(checkpoint uint64, task uint32) map[string][]string {
 var sectionOrder = []string{"state", "channels", "order"}
 
 func writeTask(s *Store, checkpoint uint64, task uint32) (FileInfo, error) {
-	w, err := s.Create(checkpoint, task)
+	w, err := s.Create(checkpoint, task, 0)
 	if err != nil {
 		return FileInfo{}, err
 	}
@@ -157,7 +157,7 @@ func TestCrashInsideFirstCheckpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w, err := s.Create(1, written) // the next one has only begun
+		w, err := s.Create(1, written, 0) // the next one has only begun
 		if err != nil {
 			t.Fatal(err)
 		}

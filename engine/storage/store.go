@@ -129,7 +129,14 @@ func (s *Store) tempName(final string) string {
 	return final + tempSuffix
 }
 
-func taskName(task uint32) string { return fmt.Sprintf("task-%d.state", task) }
+// taskName is the name of a task's state file. The epoch of the task's deployment is part of it: one that was replaced may
+// write its part of the same checkpoint later, and must not do so over the file of its successor.
+func taskName(task, epoch uint32) string {
+	if epoch == 0 {
+		return fmt.Sprintf("task-%d.state", task)
+	}
+	return fmt.Sprintf("task-%d-e%d.state", task, epoch)
+}
 
 func (s *Store) checkpointDir(number uint64) string {
 	return path.Join(s.dir, chkPrefix+strconv.FormatUint(number, 10))
@@ -205,7 +212,7 @@ func (s *Store) linked(task uint32, l Link) error {
 	if _, err := s.fs.Stat(path.Join(s.checkpointDir(l.Checkpoint), manifestName)); err != nil {
 		return fmt.Errorf("link to checkpoint %d, which is not complete: %w", l.Checkpoint, err)
 	}
-	name := path.Join(s.checkpointDir(l.Checkpoint), taskName(task))
+	name := path.Join(s.checkpointDir(l.Checkpoint), taskName(task, l.Epoch))
 	stamp, err := s.fs.Stat(name)
 	if err != nil {
 		return fmt.Errorf("link: %w", err)
@@ -221,11 +228,11 @@ func checkFiles(number uint64, files []FileInfo) error {
 		return errors.New("a checkpoint without state files")
 	}
 	for i, f := range files {
-		if f.Name != taskName(f.Task) {
-			return fmt.Errorf("task %d has file %q, want %q", f.Task, f.Name, taskName(f.Task))
+		if want := taskName(f.Task, f.Epoch); f.Name != want {
+			return fmt.Errorf("task %d has file %q, want %q", f.Task, f.Name, want)
 		}
-		if i > 0 && files[i-1].Name == f.Name {
-			return fmt.Errorf("file %q is listed twice", f.Name)
+		if slices.ContainsFunc(files[:i], func(o FileInfo) bool { return o.Task == f.Task }) {
+			return fmt.Errorf("file %q is listed twice, or another one of its task", f.Name)
 		}
 		for k, l := range f.Links {
 			if l.Checkpoint >= number || k > 0 && l.Checkpoint <= f.Links[k-1].Checkpoint {
@@ -306,11 +313,19 @@ func (s *Store) Load(number uint64) (Checkpoint, error) {
 }
 
 // Open reads one task's state file of a checkpoint.
-func (s *Store) Open(ck Checkpoint, task uint32) (*Reader, error) { return s.OpenFile(ck.Number, task) }
+func (s *Store) Open(ck Checkpoint, task uint32) (*Reader, error) {
+	for _, f := range ck.Files {
+		if f.Task == task {
+			return s.OpenFile(task, Link{ck.Number, f.Epoch, f.Stamp, f.CRC32C})
+		}
+	}
+	return nil, fmt.Errorf("checkpoint %d: state file of task %d: %w", ck.Number, task, fs.ErrNotExist)
+}
 
-// OpenFile reads one task's state file of the checkpoint with a number; Link.Checkpoint may be one.
-func (s *Store) OpenFile(checkpoint uint64, task uint32) (*Reader, error) {
-	name := path.Join(s.checkpointDir(checkpoint), taskName(task))
+// OpenFile reads a task's state file that a link names.
+func (s *Store) OpenFile(task uint32, l Link) (*Reader, error) {
+	checkpoint := l.Checkpoint
+	name := path.Join(s.checkpointDir(checkpoint), taskName(task, l.Epoch))
 	f, err := s.fs.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("open state file %s: %w", name, err)

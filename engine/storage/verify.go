@@ -34,9 +34,9 @@ func (s *Store) verify(number uint64, known map[string]error) (Checkpoint, error
 	var files []*file
 	for _, f := range ck.Files {
 		for _, l := range f.Chain(number) {
-			err, ok := known[s.filePath(l.Checkpoint, f.Name)]
+			err, ok := known[s.filePath(l.Checkpoint, f.At(l).Name)]
 			if !ok {
-				files = append(files, &file{l.Checkpoint, f.at(l), nil})
+				files = append(files, &file{l.Checkpoint, f.At(l), nil})
 			} else if err != nil {
 				return Checkpoint{}, err
 			}
@@ -71,9 +71,9 @@ func (s *Store) verify(number uint64, known map[string]error) (Checkpoint, error
 	return ck, nil
 }
 
-// at is what the file that l names must be.
-func (f FileInfo) at(l Link) FileInfo {
-	return FileInfo{Task: f.Task, Name: f.Name, Stamp: l.Stamp, CRC32C: l.CRC32C}
+// At is what the file of the same task that l names must be.
+func (f FileInfo) At(l Link) FileInfo {
+	return FileInfo{Task: f.Task, Epoch: l.Epoch, Name: taskName(f.Task, l.Epoch), Stamp: l.Stamp, CRC32C: l.CRC32C}
 }
 
 func (s *Store) filePath(checkpoint uint64, name string) string {
@@ -131,7 +131,7 @@ func (s *Store) trust(number uint64) error {
 	var buf []byte
 	for _, f := range ck.Files {
 		for _, l := range f.Chain(number) {
-			name := s.filePath(l.Checkpoint, f.Name)
+			name := s.filePath(l.Checkpoint, f.At(l).Name)
 			stamp, err := s.fs.Stat(name)
 			if err == nil && (stamp == l.Stamp || s.wasVerified(name, stamp, l.CRC32C)) {
 				continue
@@ -139,7 +139,7 @@ func (s *Store) trust(number uint64) error {
 			if buf == nil {
 				buf = make([]byte, readBytes)
 			}
-			if err := s.verifyFile(l.Checkpoint, f.at(l), buf); err != nil {
+			if err := s.verifyFile(l.Checkpoint, f.At(l), buf); err != nil {
 				return err
 			}
 		}

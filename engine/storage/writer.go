@@ -10,7 +10,9 @@ import (
 // FileInfo is what the MANIFEST says of a state file.
 type FileInfo struct {
 	Task uint32 `json:"task"`
-	Name string `json:"name"`
+	// Epoch is that of the deployment that wrote the file.
+	Epoch uint32 `json:"epoch,omitempty"`
+	Name  string `json:"name"`
 	Stamp
 	CRC32C uint32 `json:"crc32c"`
 	// Links are the files of earlier checkpoints that this one continues, of the same task, the base first; none: the file
@@ -21,13 +23,14 @@ type FileInfo struct {
 // Link names a task's file in an earlier checkpoint, and says what it must be.
 type Link struct {
 	Checkpoint uint64 `json:"checkpoint"`
+	Epoch      uint32 `json:"epoch,omitempty"`
 	Stamp
 	CRC32C uint32 `json:"crc32c"`
 }
 
 // Chain returns the links of a file that continues f, which is of the given checkpoint: those of f, then f itself.
 func (f FileInfo) Chain(checkpoint uint64) []Link {
-	return append(slices.Clone(f.Links), Link{checkpoint, f.Stamp, f.CRC32C})
+	return append(slices.Clone(f.Links), Link{checkpoint, f.Epoch, f.Stamp, f.CRC32C})
 }
 
 // Writer streams one task's state file. Nothing of it is visible under its name
@@ -35,6 +38,7 @@ func (f FileInfo) Chain(checkpoint uint64) []Link {
 type Writer struct {
 	store *Store
 	id    FileID
+	epoch uint32
 	dir   string
 	temp  string
 	file  File
@@ -42,15 +46,15 @@ type Writer struct {
 	err error
 }
 
-// Create starts the state file of a task in a checkpoint that is not complete
-// yet; a file of an earlier attempt is replaced at Close.
-func (s *Store) Create(checkpoint uint64, task uint32) (*Writer, error) {
+// Create starts the state file of a task, deployed in epoch, in a checkpoint that is not
+// complete yet; a file of an earlier attempt of the same deployment is replaced at Close.
+func (s *Store) Create(checkpoint uint64, task, epoch uint32) (*Writer, error) {
 	dir := s.checkpointDir(checkpoint)
 	if err := s.fs.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("create checkpoint directory %s: %w", dir, err)
 	}
-	w := &Writer{store: s, dir: dir, id: FileID{Job: s.job, Checkpoint: checkpoint, Task: task}}
-	w.temp = s.tempName(path.Join(dir, taskName(task)))
+	w := &Writer{store: s, dir: dir, epoch: epoch, id: FileID{Job: s.job, Checkpoint: checkpoint, Task: task}}
+	w.temp = s.tempName(path.Join(dir, taskName(task, epoch)))
 	file, err := s.fs.Create(w.temp)
 	if err != nil {
 		return nil, fmt.Errorf("create state file %s: %w", w.temp, err)
@@ -114,7 +118,7 @@ func (w *Writer) Close() (FileInfo, error) {
 		w.Abort()
 		return FileInfo{}, w.err
 	}
-	name := taskName(w.id.Task)
+	name := taskName(w.id.Task, w.epoch)
 	file := w.file
 	w.file = nil
 	final := path.Join(w.dir, name)
@@ -128,7 +132,7 @@ func (w *Writer) Close() (FileInfo, error) {
 	if err != nil {
 		return FileInfo{}, w.check(err)
 	}
-	return FileInfo{Task: w.id.Task, Name: name, Stamp: stamp, CRC32C: w.crc}, nil
+	return FileInfo{Task: w.id.Task, Epoch: w.epoch, Name: name, Stamp: stamp, CRC32C: w.crc}, nil
 }
 
 // Abort gives the file up and removes what was written. It is safe to call it after

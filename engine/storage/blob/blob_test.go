@@ -29,7 +29,7 @@ func content(checkpoint uint64, task uint32) string {
 }
 
 func writeTask(s *storage.Store, checkpoint uint64, task uint32) (storage.FileInfo, error) {
-	w, err := s.Create(checkpoint, task)
+	w, err := s.Create(checkpoint, task, 0)
 	if err != nil {
 		return storage.FileInfo{}, err
 	}
@@ -129,7 +129,7 @@ func TestFilesAppearWholeOrNotAtAll(t *testing.T) {
 		}
 		before := get(t, fsys, dir+"/job-job/chk-2/task-0.state")
 		for _, task := range []uint32{0, 1} {
-			w, err := s.Create(2, task)
+			w, err := s.Create(2, task, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -289,7 +289,7 @@ func TestProbeFindsWhatIsWrongWithABucket(t *testing.T) {
 func TestFilesOfManyParts(t *testing.T) {
 	fsys, dir := newFakeS3(t).open(t, "bucket")
 	s := store(t, fsys, dir, "job")
-	w, err := s.Create(1, 0)
+	w, err := s.Create(1, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
