@@ -22,13 +22,18 @@ func grids(g Group, perTable int) []grid {
 	for from := 0; from < len(g.Rows); from += perTable {
 		rows := g.Rows[from:min(from+perTable, len(g.Rows))]
 		t := grid{caption: capitalise(g.Title), head: []string{"", "unit"}}
-		answers := []string{"answers", ""}
+		answers, promises := []string{"answers", ""}, []string{"promised / observed", ""}
+		told := false
 		for _, r := range rows {
 			t.head = append(t.head, r.Name)
 			t.verdicts = append(t.verdicts, r.Verdict)
-			answers = append(answers, r.Answer)
+			answers, promises = append(answers, r.Answer), append(promises, r.Promise)
+			told = told || r.Promise != "" && r.Promise != missing
 		}
 		t.rows = append(t.rows, answers)
+		if told {
+			t.rows = append(t.rows, promises)
+		}
 		for m, d := range g.Metrics {
 			line := []string{d.title, d.unit}
 			for _, r := range rows {

@@ -39,6 +39,8 @@ type Group struct {
 type Row struct {
 	Name    string
 	Verdict runlog.Verdict
+	// Promise is what was promised and what was observed of the outputs of a recovery.
+	Promise string
 	// Answer is the verdict in words with counts.
 	Answer  string
 	Figures []string
@@ -121,6 +123,9 @@ func (v *View) group(kind string) Group {
 	names := shortNames(cells)
 	for i, c := range cells {
 		row := Row{Name: names[i], Verdict: c.Verdict, Answer: answer(c), cell: c}
+		if kind == "recovery" {
+			row.Promise = promise(c)
+		}
 		for _, d := range g.Metrics {
 			row.Figures = append(row.Figures, v.figure(names[i], c, d))
 		}
@@ -191,6 +196,21 @@ func (v *View) figure(name string, c runlog.Cell, d display) string {
 		v.Notes = append(v.Notes, fmt.Sprintf("%s, %s: %s (%d of %d repetitions gave a value).", name, strings.TrimPrefix(d.title, "· "), s.Reason, s.N, s.Of))
 	}
 	return formatSummary(s, d.scale)
+}
+
+// promise is what was promised of a cell's outputs and what its answers keep, the weakest of the repetitions.
+func promise(c runlog.Cell) string {
+	order := []string{"gap", "rollback", "precise"}
+	promised, observed := "", len(order)
+	for _, rep := range c.Repetitions {
+		if i := slices.Index(order, rep.Observed); i >= 0 {
+			promised, observed = rep.Promised, min(observed, i)
+		}
+	}
+	if promised == "" {
+		return missing
+	}
+	return promised + " / " + order[observed]
 }
 
 // answer is the verdict with its counts or reason.

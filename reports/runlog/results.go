@@ -65,6 +65,10 @@ type Repetition struct {
 	Trial         int     `json:"trial"`
 	Verdict       Verdict `json:"verdict"`
 	VerdictReason string  `json:"verdict_reason,omitempty"`
+	// Promised is what the strategies promise of outputs (gap, rollback or precise), Observed the strongest of these that
+	// the answers keep; empty when they were not compared.
+	Promised string `json:"promised,omitempty"`
+	Observed string `json:"observed,omitempty"`
 	// Partial is true when the repetition was interrupted; its figures enter no summary.
 	Partial bool              `json:"partial"`
 	Answers Answers           `json:"answers"`
