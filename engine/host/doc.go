@@ -12,5 +12,6 @@
 // The harness process holds feed, coordinator and collector (Harness); its children are workers (WorkerMain). All share
 // one clock, the machine's monotonic one, counted from the run's start. Linux only: other systems get ErrUnsupported.
 //
-// May import: engine/core, engine/operator, engine/durable, engine/storage, engine/task, engine/coord, engine/state/remote, engine/state/remote/server, golang.org/x/sys and the standard library.
+// May import: engine/core, engine/operator, engine/durable, engine/state, engine/state/pebble, engine/storage, engine/task, engine/coord,
+// engine/state/remote, engine/state/remote/server, golang.org/x/sys and the standard library.
 package host
