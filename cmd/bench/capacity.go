@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 
+	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/reports/stats"
 	"github.com/weir-bench/weir/suites/runner"
 	"github.com/weir-bench/weir/suites/verify"
@@ -28,6 +31,13 @@ type capacityReport struct {
 	SendLag          *capacityTail `json:"send_lag"`
 	Answers          verifiedCount `json:"answers"`
 	AllAnswersAsHeld bool          `json:"all_answers_right"`
+	// Runs are the rates of all runs, of which the one in the middle is told above; WithoutRuns those without recovery.
+	Runs        []float64 `json:"runs"`
+	WithoutRuns []float64 `json:"without_recovery_runs"`
+	Recovery    string    `json:"recovery"`
+	Scope       string    `json:"scope"`
+	Snapshots   int       `json:"snapshots"`
+	CutMaxMS    float64   `json:"snapshot_sync_max_ms"`
 }
 
 type capacityTail struct {
@@ -48,16 +58,37 @@ type verifiedCount struct {
 
 // measureCapacity runs `bench capacity`.
 func measureCapacity(ctx context.Context, o CapacityOptions) error {
-	got, err := runner.Capacity(ctx, runner.CapacityOptions{Workers: o.Workers, Parallelism: o.Parallelism, Keys: int64(o.Keys),
-		Duration: o.Duration, Checkpoint: o.Checkpoint, Rate: float64(o.Rate), Seed: o.Seed, Progress: o.Progress})
-	if err != nil {
-		return err
+	bare := o
+	bare.Recovery, bare.Scope, bare.Checkpoint = core.RecoveryNone, "", 0
+	var got, without []runner.CapacityResult
+	for range o.Repeat {
+		if o.AgainstNone {
+			r, err := capacityOnce(ctx, bare)
+			if err != nil {
+				return err
+			}
+			without = append(without, r)
+		}
+		r, err := capacityOnce(ctx, o)
+		if err != nil {
+			return err
+		}
+		got = append(got, r)
 	}
-	broken := verify.Judge("precise", false, got.Answers)
+	middle := medianRun(got)
+	broken := ""
+	for _, r := range append(slices.Clone(got), without...) {
+		if b := verify.Judge("precise", false, r.Answers); b != "" {
+			broken = b
+		}
+	}
+	var err error
 	if o.JSON {
-		err = writeJSON(o.Streams.Out, newCapacityReport(o, got, broken == ""))
+		report := newCapacityReport(o, middle, broken == "")
+		report.Runs, report.WithoutRuns = rates(got), rates(without)
+		err = writeJSON(o.Streams.Out, report)
 	} else {
-		err = printCapacity(o, got)
+		err = printCapacity(o, middle, got, without)
 	}
 	if err != nil {
 		return err
@@ -69,12 +100,32 @@ func measureCapacity(ctx context.Context, o CapacityOptions) error {
 	return nil
 }
 
+func capacityOnce(ctx context.Context, o CapacityOptions) (runner.CapacityResult, error) {
+	return runner.Capacity(ctx, runner.CapacityOptions{Workers: o.Workers, Parallelism: o.Parallelism, Keys: int64(o.Keys),
+		Duration: o.Duration, Checkpoint: o.Checkpoint, Recovery: o.Recovery, Scope: o.Scope, Preload: int64(o.Preload),
+		Rate: float64(o.Rate), Seed: o.Seed, Progress: o.Progress})
+}
+
+// medianRun returns the run whose rate is the median (the lower one of two in the middle).
+func medianRun(runs []runner.CapacityResult) runner.CapacityResult {
+	sorted := slices.SortedFunc(slices.Values(runs), func(a, b runner.CapacityResult) int { return cmp.Compare(a.RecordsPerS, b.RecordsPerS) })
+	return sorted[(len(sorted)-1)/2]
+}
+
+func rates(runs []runner.CapacityResult) (out []float64) {
+	for _, r := range runs {
+		out = append(out, r.RecordsPerS)
+	}
+	return out
+}
+
 func newCapacityReport(o CapacityOptions, got runner.CapacityResult, right bool) capacityReport {
 	a := got.Answers
 	r := capacityReport{RecordsPerS: got.RecordsPerS, Seconds: got.Elapsed.Seconds(), Workers: o.Workers, Parallelism: o.Parallelism,
 		Keys: int64(o.Keys), LogicalCores: runtime.NumCPU(), CheckpointS: o.Checkpoint.Seconds(), Checkpoints: got.Checkpoints,
 		WorkerCPUS: got.WorkerCPU.Seconds(), HarnessCPUS: got.HarnessCPU.Seconds(), Delay: tailOf(got.Delays), SendLag: tailOf(got.Lag),
-		Answers: verifiedCount{a.Expected, a.Lost, a.Duplicated, a.Wrong, a.Reordered}, AllAnswersAsHeld: right}
+		Answers: verifiedCount{a.Expected, a.Lost, a.Duplicated, a.Wrong, a.Reordered}, AllAnswersAsHeld: right, Recovery: o.Recovery, Scope: o.Scope,
+		Snapshots: got.Snapshots, CutMaxMS: got.CutMax.Seconds() * 1e3}
 	if got.Checkpoints > 0 {
 		ms := got.CheckpointMedian.Seconds() * 1e3
 		r.CheckpointMS = &ms
@@ -99,7 +150,7 @@ func tailOf(h *stats.Histogram) *capacityTail {
 	return &capacityTail{ms(50), ms(90), ms(99), ms(99.9), top.Seconds() * 1e3}
 }
 
-func printCapacity(o CapacityOptions, got runner.CapacityResult) error {
+func printCapacity(o CapacityOptions, got runner.CapacityResult, runs, without []runner.CapacityResult) error {
 	out := o.Streams.Out
 	span := got.Elapsed.Seconds()
 	per := func(cpu float64) float64 { return cpu / (got.RecordsPerS * span) * 1e9 }
@@ -107,13 +158,21 @@ func printCapacity(o CapacityOptions, got runner.CapacityResult) error {
 		got.Answers.Duplicated, got.Answers.Wrong, got.Answers.Reordered)
 	fmt.Fprintf(out, "cpu: workers %.1f ns/record, harness %.1f ns/record\n", per(got.WorkerCPU.Seconds()), per(got.HarnessCPU.Seconds()))
 	if got.Checkpoints > 0 {
-		fmt.Fprintf(out, "checkpoints: %d, median %.1f ms\n", got.Checkpoints, got.CheckpointMedian.Seconds()*1e3)
+		fmt.Fprintf(out, "checkpoints: %d, median %.1f ms; longest synchronous part of %d snapshots %.3f ms\n", got.Checkpoints,
+			got.CheckpointMedian.Seconds()*1e3, got.Snapshots, got.CutMax.Seconds()*1e3)
 	}
 	if t := tailOf(got.Delays); t != nil {
 		fmt.Fprintf(out, "delay: p50 %.3f ms, p90 %.3f ms, p99 %.3f ms, p99.9 %.3f ms, max %.3f ms\n", t.P50MS, t.P90MS, t.P99MS, t.P999MS, t.MaxMS)
 	}
 	if t := tailOf(got.Lag); t != nil {
 		fmt.Fprintf(out, "send lag of the harness: p50 %.3f ms, p99 %.3f ms\n", t.P50MS, t.P99MS)
+	}
+	if len(runs) > 1 {
+		fmt.Fprintf(out, "runs: %s\n", spread(rates(runs)))
+	}
+	if len(without) > 0 {
+		base := medianRun(without).RecordsPerS
+		fmt.Fprintf(out, "without recovery, in turns: %s\ndifference of the medians: %+.1f %%\n", spread(rates(without)), (got.RecordsPerS/base-1)*100)
 	}
 	what := fmt.Sprintf("%d keys, %d workers, %d tasks, %d cores, checkpoint %s, all outputs returned and checked", o.Keys, o.Workers, o.Parallelism, runtime.NumCPU(), offOr(o))
 	if o.Rate > 0 {
@@ -124,9 +183,22 @@ func printCapacity(o CapacityOptions, got runner.CapacityResult) error {
 	return err
 }
 
+// spread tells the median of rates and their range.
+func spread(all []float64) string {
+	sorted := slices.Sorted(slices.Values(all))
+	return fmt.Sprintf("median %.0f records/s (%.0f to %.0f, %d runs)", sorted[(len(sorted)-1)/2], sorted[0], sorted[len(sorted)-1], len(sorted))
+}
+
 func offOr(o CapacityOptions) string {
-	if o.Checkpoint == 0 {
-		return "off"
+	text := "off"
+	if o.Checkpoint > 0 {
+		text = "each " + o.Checkpoint.String()
 	}
-	return "each " + o.Checkpoint.String()
+	if o.Recovery != "" {
+		text += ", recovery " + o.Recovery
+	}
+	if o.Scope != "" {
+		text += " in scope " + o.Scope
+	}
+	return text
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/suites/spec"
 )
 
@@ -51,7 +52,7 @@ func (c *cli) reportCommand() *cobra.Command {
 
 func (c *cli) capacityCommand() *cobra.Command {
 	o := CapacityOptions{Keys: 100_000}
-	var keys int64
+	var keys, preload int64
 	var rate string
 	cmd := &cobra.Command{
 		Use: "capacity", Short: "Measure how many records a second a keyed count can take",
@@ -65,6 +66,11 @@ func (c *cli) capacityCommand() *cobra.Command {
 	f.Int64Var(&keys, "keys", 100_000, "distinct keys")
 	f.DurationVar(&o.Duration, "duration", 5*time.Second, "time measured")
 	f.DurationVar(&o.Checkpoint, "checkpoint", 0, "time between checkpoints; 0 for none")
+	f.StringVar(&o.Recovery, "recovery", "", "fault-tolerance strategy of all tasks; checkpoint when there are some, if left out")
+	f.StringVar(&o.Scope, "scope", "", "how much rolls back to a checkpoint: global, region, task")
+	f.Int64Var(&preload, "preload", 0, "keys that have state from the start, at most --keys")
+	f.IntVar(&o.Repeat, "repeat", 1, "how often; the median and the spread are printed")
+	f.BoolVar(&o.AgainstNone, "against-none", false, "in turns with the same without recovery, and the difference")
 	f.StringVar(&rate, "rate", "", "measure the delay at this `rate`, such as 1M/s, instead of the capacity")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the workload")
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
@@ -81,6 +87,13 @@ func (c *cli) capacityCommand() *cobra.Command {
 			return flagRange(cmd, "duration", o.Duration, "100ms to 1h")
 		case o.Checkpoint < 0 || o.Checkpoint > 0 && o.Checkpoint < time.Millisecond:
 			return flagRange(cmd, "checkpoint", o.Checkpoint, "0, or at least 1ms")
+		case preload < 0 || preload > keys:
+			return flagRange(cmd, "preload", preload, fmt.Sprintf("0 to %d, the number of keys", keys))
+		case o.Repeat < 1 || o.Repeat > 1000:
+			return flagRange(cmd, "repeat", o.Repeat, "1 to 1000")
+		}
+		if err := c.capacityProtection(cmd, o); err != nil {
+			return err
 		}
 		if rate != "" {
 			if o.Rate = parseRate(rate); o.Rate == 0 {
@@ -94,12 +107,36 @@ func (c *cli) capacityCommand() *cobra.Command {
 		if c.app.capacity == nil {
 			return fmt.Errorf("capacity: %w", errNotWired)
 		}
+		o.Preload = spec.Count(preload)
 		o.Keys, o.Progress, o.Streams = spec.Count(keys), shown, c.world.streams()
 		err = c.app.capacity(cmd.Context(), o)
 		shown.Close(err == nil)
 		return err
 	}
 	return cmd
+}
+
+// capacityProtection checks the fault tolerance that a measurement of the capacity asks for.
+func (c *cli) capacityProtection(cmd *cobra.Command, o CapacityOptions) error {
+	var names []string
+	for _, r := range c.known().Recoveries {
+		names = append(names, r.Name)
+		if r.Name == o.Recovery && r.Checkpoint && o.Checkpoint == 0 {
+			return &usageError{err: fmt.Errorf("--recovery %s restores from checkpoints; add --checkpoint, such as 1s", o.Recovery), help: cmd.CommandPath()}
+		}
+	}
+	if o.Recovery != "" {
+		if err := oneOf(cmd, "recovery", o.Recovery, names); err != nil {
+			return err
+		}
+	}
+	if o.Scope == "" {
+		return nil
+	}
+	if o.Checkpoint == 0 || o.Recovery != "" && o.Recovery != core.RecoveryCheckpoint {
+		return &usageError{err: errors.New("--scope says how much rolls back to a checkpoint; use it with --checkpoint and recovery checkpoint"), help: cmd.CommandPath()}
+	}
+	return oneOf(cmd, "scope", o.Scope, []string{core.ScopeGlobal, core.ScopeRegion, core.ScopeTask})
 }
 
 var rateRE = regexp.MustCompile(`^([0-9]{1,12}(?:\.[0-9]{1,6})?)([kM]?)/s$`)

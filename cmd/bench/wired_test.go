@@ -148,3 +148,15 @@ cells: [{name: only}]
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestCapacityOfAStrategyAgainstNone(t *testing.T) {
+	args := "capacity --duration 200ms --keys 1000 --preload 1000 --checkpoint 100ms --scope task --recovery checkpoint --repeat 2 --against-none --json --progress none"
+	got := bench(t, wire(), nil, "", strings.Fields(args)...)
+	var r capacityReport
+	if err := json.Unmarshal([]byte(got.out), &r); err != nil || got.code != 0 {
+		t.Fatalf("code %d, %v: %s%s", got.code, err, got.out, got.err)
+	}
+	if len(r.Runs) != 2 || len(r.WithoutRuns) != 2 || r.Snapshots == 0 || r.Scope != "task" || r.RecordsPerS != min(r.Runs[0], r.Runs[1]) {
+		t.Errorf("report %+v", r)
+	}
+}

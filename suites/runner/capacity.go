@@ -26,6 +26,11 @@ type CapacityOptions struct {
 	Duration             time.Duration
 	// Checkpoint is the time between checkpoints; 0: none.
 	Checkpoint time.Duration
+	// Recovery is the fault-tolerance strategy of all tasks, empty: checkpoint where there are some, else none; Scope how
+	// much rolls back to a checkpoint.
+	Recovery, Scope string
+	// Preload is how many of the keys, from 0 on, have state from the start.
+	Preload int64
 	// Rate in records/s; 0: as fast as it goes.
 	Rate     float64
 	Seed     uint64
@@ -49,6 +54,9 @@ type CapacityResult struct {
 	// Checkpoints is how many were complete, CheckpointMedian how long they took.
 	Checkpoints      int
 	CheckpointMedian time.Duration
+	// Snapshots is how many snapshots tasks took, CutMax the longest synchronous part of one.
+	Snapshots int
+	CutMax    time.Duration
 }
 
 const capacityLease = 10 * time.Second
@@ -90,13 +98,18 @@ func (m *capacityRun) open() (err error) {
 	if rate == 0 {
 		rate = 10e6 // only the distance of intended times, which nobody waits for
 	}
-	m.w, err = workloads.Open(workloads.Spec{Kind: workloads.KindUniform, Keys: o.Keys, Scramble: true, Rate: rate, Seed: o.Seed})
+	m.w, err = workloads.Open(workloads.Spec{Kind: workloads.KindUniform, Keys: o.Keys, Scramble: o.Preload == 0, Rate: rate, Seed: o.Seed})
 	if err != nil {
 		return err
 	}
-	recovery := "none"
+	recovery := o.Recovery
+	if recovery == "" {
+		recovery = core.RecoveryNone
+	}
 	if o.Checkpoint > 0 {
-		recovery = "checkpoint"
+		if o.Recovery == "" {
+			recovery = core.RecoveryCheckpoint
+		}
 		if m.dir, err = os.MkdirTemp("", "weir-capacity-"); err != nil {
 			return fmt.Errorf("make the folder for checkpoints: %w", err)
 		}
@@ -104,9 +117,12 @@ func (m *capacityRun) open() (err error) {
 	// Nothing is to fail here, and a worker on a saturated machine may be silent for a while.
 	m.job = core.Job{ID: "capacity", Seed: o.Seed, Workers: o.Workers, Checkpoint: o.Checkpoint, Lease: capacityLease, Operators: []core.OperatorSpec{
 		{Name: "keys", Kind: "source", Parallelism: o.Workers, Recovery: recovery},
-		{Name: "count", Kind: "count", Inputs: []string{"keys"}, Parallelism: o.Parallelism, Groups: uint32(max(1024, o.Parallelism)), ValueBytes: 8, Recovery: recovery},
+		{Name: "count", Kind: "count", Params: preloaded(o.Preload), Inputs: []string{"keys"}, Parallelism: o.Parallelism, Groups: uint32(max(1024, o.Parallelism)), ValueBytes: 8, Recovery: recovery},
 		{Name: "results", Kind: "sink", Inputs: []string{"count"}, Parallelism: o.Parallelism, Recovery: recovery},
 	}}
+	for i := range m.job.Operators {
+		m.job.Operators[i].Scope = o.Scope
+	}
 	graph, err := core.BuildGraph(m.job, operator.Info)
 	if err != nil {
 		return err
@@ -136,6 +152,9 @@ func (m *capacityRun) onTrace(t coord.Trace) {
 		close(m.started)
 	case t.Kind == coord.TraceDetected && m.failed == "":
 		m.failed = fmt.Sprintf("worker %d failed: %s", t.Node, t.Detail)
+	case t.Kind == coord.TraceSnapshot:
+		m.res.Snapshots++
+		m.res.CutMax = max(m.res.CutMax, time.Duration(t.Count))
 	case t.Kind == coord.TraceComplete:
 		m.took = append(m.took, float64(t.Count))
 	}
@@ -181,14 +200,15 @@ func orErr(err error, text string) error {
 }
 
 func (m *capacityRun) measure(ctx context.Context) error {
-	limit := time.NewTimer(startLimit)
+	patience := startLimit + time.Duration(float64(m.o.Preload)/preloadPerS*float64(time.Second))
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	select {
 	case <-m.started:
 	case <-m.h.Done():
 		return orErr(m.h.Err(), "the job ended before it ran")
 	case <-limit.C:
-		return fmt.Errorf("not all workers are there after %v", startLimit)
+		return fmt.Errorf("not all workers are there after %v", patience)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

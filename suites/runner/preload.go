@@ -30,9 +30,17 @@ func preloadTrouble(c *spec.Cell) []string {
 
 // withPreload tells an operator which keys are there from the start.
 func withPreload(o *core.OperatorSpec, op *spec.Operator) {
-	if op.State.Preload > 0 {
-		o.Params = map[string]string{"preload": strconv.FormatInt(int64(op.State.Preload), 10)}
+	if p := preloaded(int64(op.State.Preload)); p != nil {
+		o.Params = p
 	}
+}
+
+// preloaded are the parameters of a count whose first n keys are there from the start; nil when there are none.
+func preloaded(n int64) map[string]string {
+	if n == 0 {
+		return nil
+	}
+	return map[string]string{"preload": strconv.FormatInt(n, 10)}
 }
 
 // preloadPerS is how many keys a worker enters a second at least, on a busy machine.
