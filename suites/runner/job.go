@@ -93,6 +93,7 @@ func buildJob(c *spec.Cell, seed uint64) core.Job {
 	withRecovery(&job, c)
 	withProfile(&job, c)
 	withStores(&job, c)
+	withBackends(&job, c)
 	return job
 }
 

@@ -18,7 +18,7 @@ const maxKeyGroups = 32768
 func Known() spec.Known {
 	k := spec.Known{
 		Migrations: []spec.MigrationInfo{{Name: controlMigration, None: true}},
-		Backends:   []string{"heap", "remote"}, Stored: storedKinds(), CheckStore: checkStore, Triggers: triggers(), MaxKeyGroups: maxKeyGroups,
+		Backends:   []string{"heap", core.BackendPebble, "remote"}, Stored: storedKinds(), CheckStore: checkStore, Triggers: triggers(), MaxKeyGroups: maxKeyGroups,
 		CheckStorage: checkAddress, BatchRecords: core.MaxBatch, RecordBytes: recordBytes,
 	}
 	for _, o := range operator.Kinds() {

@@ -86,11 +86,11 @@ type Operator struct {
 
 // State of a keyed operator.
 type State struct {
-	Backend     string `yaml:"backend" known:"backends" doc:"Where state lives."`
+	Backend     string `yaml:"backend" known:"backends" doc:"Where state lives: in the tasks' memory, on their workers' disks, or in an external store."`
 	BytesPerKey Bytes  `yaml:"bytesPerKey" doc:"State of one key, such as 16KiB; 0B means only what the operator itself keeps."`
 	Preload     Count  `yaml:"preload" doc:"Keys 0 to preload-1 of an operator of kind count are there from the start, with a count of 0; a workload that is not scrambled has such keys."`
 	URL         string `yaml:"url" doc:"Address of the external store of the remote backend, as redis://user:password@host:6379/0; without it, the trial starts the embedded one. A password in it is in no file that a run writes."`
-	Cache       Bytes  `yaml:"cache" doc:"Most that one task keeps of a remote state, keys and values; 0B means nothing beyond the records under way."`
+	Cache       Bytes  `yaml:"cache" doc:"Most that one task keeps in memory of a state on disk or in an external store, keys and values; 0B means nothing beyond the records under way."`
 
 	// Where is the place of url, or else of backend, when the backend is remote.
 	Where Place `yaml:"-"`

@@ -9,6 +9,9 @@ import (
 // remoteBackend is the state backend outside the tasks.
 const remoteBackend = "remote"
 
+// diskBackend is the state backend on the workers' disks.
+const diskBackend = "pebble"
+
 // Remote says whether the state lives in an external store.
 func (s State) Remote() bool { return s.Backend == remoteBackend }
 
@@ -38,7 +41,7 @@ func (c *checker) state(op *Operator, at string) {
 	s := &op.State
 	if !s.Remote() {
 		for _, f := range []string{"url", "cache"} {
-			if c.has(at+".state."+f) && !c.bad(at+".state.backend") {
+			if c.has(at+".state."+f) && !c.bad(at+".state.backend") && !(f == "cache" && s.Backend == diskBackend) {
 				c.fail(at+".state."+f, fmt.Sprintf("has no effect, because the backend is %s", s.Backend), "remove it, or write 'backend: remote'")
 			}
 		}
