@@ -11,7 +11,7 @@ const remoteCount = "job.operators.count.state={backend: remote}"
 func parseStored(t *testing.T, text string, sets ...string) (*Suite, error) {
 	t.Helper()
 	k := testKnown()
-	k.Stored = []string{"count"}
+	k.Stored, k.Backends = []string{"count"}, append(k.Backends, "pebble")
 	k.Kinds = append(k.Kinds, Kind{"tumbling", RoleKeyed})
 	k.CheckStore = func(url string) error {
 		if strings.HasPrefix(url, "http:") {
@@ -43,6 +43,8 @@ func TestStores(t *testing.T) {
 		{"simulated", remote("", "runtime=sim"), nil},
 		{"containers that reach it", remote(", url: 'redis://h:1'", "runtime=docker"), nil},
 		{"unknown backend", remote("", "job.operators.count.state.backend=remot"), []string{"job.operators.count.state.backend", `unknown state backend "remot"`, "did you mean remote?"}},
+		{"on disk", append(bare("none"), "job.operators.count.state={backend: pebble, cache: 8MiB}"), nil},
+		{"URL of a disk", append(bare("none"), "job.operators.count.state={backend: pebble, url: 'redis://h:1'}"), []string{"state.url: has no effect", "pebble"}},
 		{"URL of the heap", append(bare("none"), "job.operators.count.state={url: 'redis://h:1'}"), []string{"state.url: has no effect", "backend: remote"}},
 		{"cache of the heap", append(bare("none"), "job.operators.count.state={cache: 1MiB}"), []string{"state.cache: has no effect", "heap"}},
 		{"empty URL", remote(", url: ''"), []string{"state.url: is empty", "embedded"}},
