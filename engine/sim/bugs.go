@@ -58,7 +58,7 @@ func Checks() []Check {
 		}},
 		{"increments", "checkpoints of what changed, under crashes and a disk that fills up", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "checkpoint", Migration: "none", Transactional: yes(), Incremental: yes(), Unaligned: no(),
-				FullEvery: 10, Records: 2000, Keys: 300, Faults: 3, Kinds: []string{"disk-full", "crash"}}
+				FullEvery: 10, Records: 2500, Keys: 400, Faults: 6, Kinds: []string{"disk-hiccup", "disk-hiccup", "crash"}}
 		}},
 		{"increments-damaged", "checkpoints of what changed, files of which are damaged before a crash", 200, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "checkpoint", Migration: "none", Transactional: no(), Incremental: yes(),

@@ -323,6 +323,8 @@ func (w *World) fault(kind string) {
 		}
 	case "disk-full":
 		w.fillDisk(w.rng.Int64N(2000), w.rng.Int64N(200*ms))
+	case "disk-hiccup": // a checkpoint is given up, the next one is not
+		w.fillDisk(w.rng.Int64N(600), 10*ms+w.rng.Int64N(40*ms))
 	case "damage":
 		w.damageNewest()
 	}
