@@ -150,7 +150,7 @@ func (j Job) WithDefaults() Job {
 	num(&j.InFlightBytes, 64<<20)
 	num(&j.WindowRecords, 128<<10)
 	num(&j.LogBytes, 64<<20)
-	num(&j.ChunkBytes, 64<<10)
+	num(&j.ChunkBytes, 256<<10)
 	num(&j.Workers, 1)
 	return j
 }

@@ -19,8 +19,9 @@ import (
 const (
 	// mostGarbagePercent is for small heaps: collect when they have grown to five times what was alive.
 	mostGarbagePercent = 400
-	// garbageBytes bounds the garbage beside a large heap.
-	garbageBytes = 128 << 20
+	// garbageBytes and garbagePercent bound the garbage beside a large heap: so much, or that share of it.
+	garbageBytes   = 128 << 20
+	garbagePercent = 8
 	// tidyBytes: so much must have been given away for a collection behind it, once nothing more has been for tidyAfter.
 	tidyBytes   = 16 << 20
 	tidyAfter   = 500 * time.Millisecond
@@ -81,7 +82,7 @@ func (m *memory) turn(now time.Time) {
 
 // pacePercent is how much a heap may grow until the next collection.
 func pacePercent(liveBytes int64) int {
-	return int(min(mostGarbagePercent, max(2, 100*garbageBytes/max(liveBytes, 1))))
+	return int(min(mostGarbagePercent, max(garbagePercent, 100*garbageBytes/max(liveBytes, 1))))
 }
 
 func (m *memory) close() { close(m.stop) }

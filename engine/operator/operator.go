@@ -195,12 +195,16 @@ func (o count) Process(c *Context, in *core.Columns) {
 		}
 		return
 	}
-	for _, k := range in.Keys {
-		g := uint32((core.Mix64(k) >> 32) * groups >> 32)
-		c.Loads[g]++
-		p := c.State.Word(g, k)
-		*p++
-		out.Vals = append(out.Vals, int64(*p))
+	for from := 0; from < len(in.Keys); from += state.WarmKeys {
+		keys := in.Keys[from:min(from+state.WarmKeys, len(in.Keys))]
+		c.State.Warm(keys)
+		for _, k := range keys {
+			g := uint32((core.Mix64(k) >> 32) * groups >> 32)
+			c.Loads[g]++
+			p := c.State.Word(g, k)
+			*p++
+			out.Vals = append(out.Vals, int64(*p))
+		}
 	}
 }
 

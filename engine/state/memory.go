@@ -12,6 +12,7 @@ func (s *store) slab(entries int) []uint64 {
 		s.freeBytes -= words * 8
 		return slab
 	}
+	s.made += words * 8
 	return make([]uint64, words)
 }
 

@@ -41,6 +41,8 @@ type store struct {
 	valPending []pendingVal
 
 	give        func(mem []byte) // see GiveTo
+	made        int              // bytes of slabs ever allocated
+	touched     uint64           // see Warm
 	slabPending []pendingSlab
 	slabFree    map[int][][]uint64 // by length
 	bufFree     [][]byte
