@@ -15,12 +15,17 @@ type checkpoints struct {
 	last      uint64 // highest number ever used
 	nextNS    int64
 	pending   *checkpoint
-	done      *checkpoint // newest complete one; nil: none
-	committed uint64      // highest number whose outputs were made visible
+	done      *checkpoint    // newest complete one; nil: none
+	committed uint64         // highest number whose outputs were made visible
+	started   *checkpoint    // from which the whole job was deployed; nil: from nothing
+	again     map[int]uint32 // by task: the epoch in which it was deployed again, with its channels to and from the harness
 }
 
 type checkpoint struct {
 	id         uint64
+	epoch      uint32 // of the whole deployment
+	cuts       map[int]*core.Position
+	passed     map[int]bool // tasks whose standby has passed it
 	deadlineNS int64
 	beganNS    int64
 	acked      map[int]bool
@@ -64,7 +69,7 @@ func (k *checkpoints) take(savepoint bool) {
 	c := k.c
 	k.last++
 	now := c.Clock()
-	k.pending = &checkpoint{id: k.last, beganNS: now, deadlineNS: now + int64(c.job.CheckpointTimeout),
+	k.pending = &checkpoint{id: k.last, epoch: k.epoch, cuts: map[int]*core.Position{}, passed: map[int]bool{}, beganNS: now, deadlineNS: now + int64(c.job.CheckpointTimeout),
 		acked: map[int]bool{}, routes: cloneRoutes(c.routes), feedNext: map[int]uint64{}, savepoint: savepoint}
 	k.nextNS = now + int64(c.job.Checkpoint)
 	c.trace(TraceCheckpoint, Trace{ID: k.last})
@@ -95,9 +100,56 @@ func (k *checkpoints) snapshot(m *core.Msg) {
 	c.trace(TraceSnapshot, Trace{Task: m.Task, ID: m.ID, Bytes: m.Bytes, Count: uint64(m.Nanos)})
 	p.acked[m.Task] = true
 	p.feedNext[m.Task] = m.Records
+	p.cuts[m.Task] = m.Position
 	p.bytes += m.Bytes
 	p.files = append(p.files, m.File)
 	k.complete()
+}
+
+// cut takes a task's word that its snapshot is taken, or its standby's that it has passed the barriers.
+func (k *checkpoints) cut(node int, m *core.Msg) {
+	c, p := k.c, k.pending
+	if p == nil || p.id != m.ID || m.Task >= len(c.places) || m.Epoch != c.places[m.Task].Epoch {
+		return
+	}
+	if c.places[m.Task].Node == node {
+		c.trace(TraceCut, Trace{Task: m.Task, Node: node, ID: m.ID})
+	} else {
+		p.passed[m.Task] = true
+		k.complete()
+	}
+}
+
+// standbysPassed says whether the standbys are behind the pending checkpoint: of two tasks that are lost together, one may
+// go back to it and the other not.
+func (k *checkpoints) standbysPassed() bool {
+	if !k.bases() {
+		return true
+	}
+	for task, pl := range k.c.places {
+		if pl.Standby >= 0 && k.c.builds[task] == nil && !k.pending.passed[task] {
+			return false
+		}
+	}
+	return true
+}
+
+// bases says whether tasks may go back to a checkpoint alone.
+func (k *checkpoints) bases() bool {
+	for i := range k.c.job.Operators {
+		if k.c.job.Operators[i].Scope == core.ScopeTask {
+			return true
+		}
+	}
+	return false
+}
+
+// epochOf returns the epoch of a task's channels to and from the harness.
+func (k *checkpoints) epochOf(task int) uint32 {
+	if e := k.again[task]; e > 0 {
+		return e
+	}
+	return k.epoch
 }
 
 // complete completes the pending checkpoint once every task's part is durable and every output before its barriers has
@@ -107,7 +159,7 @@ func (k *checkpoints) complete() {
 	if p == nil || p.completing {
 		return
 	}
-	if all := len(p.acked) == len(c.graph.Tasks) && c.Edge.SawBarrier(p.id); !all {
+	if all := len(p.acked) == len(c.graph.Tasks) && c.Edge.SawBarrier(p.id) && k.standbysPassed(); !all {
 		if !c.job.Bug("early-complete") || len(p.acked) == 0 {
 			return
 		}
@@ -131,7 +183,12 @@ func (c *Coordinator) CheckpointDurable(id uint64, err error, e *Effects) {
 	k.pending, k.done, k.committed = nil, p, id
 	c.trace(TraceComplete, Trace{ID: id, Bytes: p.bytes, Count: uint64(c.Clock() - p.beganNS)})
 	c.Edge.Commit(id)
-	c.tellAll(core.Msg{Type: core.MsgCheckpointDone, ID: id})
+	done := core.Msg{Type: core.MsgCheckpointDone, ID: id}
+	if k.bases() {
+		done.Cuts = p.cuts
+		c.Edge.Covered(p.cuts)
+	}
+	c.tellAll(done)
 	if p.savepoint && c.move != nil {
 		c.advance(migration.Savepoint)
 	}
@@ -196,14 +253,16 @@ func (c *Coordinator) Chosen(id uint64, meta []byte, skipped []string, err error
 }
 
 // restore says from where a task is to be restored.
-func (k *checkpoints) restore(id int) core.Deployment {
+func (k *checkpoints) restore(id int) core.Deployment { return k.restoreFrom(id, k.done) }
+
+func (k *checkpoints) restoreFrom(id int, ck *checkpoint) core.Deployment {
 	d := core.Deployment{Task: id, FeedNext: 1}
-	if k.done == nil {
+	if ck == nil {
 		return d
 	}
 	t := k.c.graph.Tasks[id]
-	d.Restore = k.done.id
-	if next := k.done.feedNext[id]; next > 0 {
+	d.Restore = ck.id
+	if next := ck.feedNext[id]; next > 0 {
 		d.FeedNext = next
 	}
 	if k.c.job.Bug("source-does-not-rewind") && d.FeedNext > 1 {
@@ -211,7 +270,7 @@ func (k *checkpoints) restore(id int) core.Deployment {
 	}
 	if k.c.routes[t.Operator] != nil {
 		// Key groups may have had other owners when the checkpoint was taken.
-		old, want := k.done.routes[t.Operator], k.c.routes[t.Operator]
+		old, want := ck.routes[t.Operator], k.c.routes[t.Operator]
 		seen := map[int]bool{}
 		for g, owner := range want.Task {
 			if int(owner) == t.Index {

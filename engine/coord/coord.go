@@ -1,21 +1,21 @@
 package coord
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/operator"
-	"github.com/weir-bench/weir/engine/recovery"
 	"github.com/weir-bench/weir/engine/task"
 )
 
 // ErrRestarts says that the job failed more often than it may.
 var ErrRestarts = errors.New("too many restarts")
 
-// maxRestarts bounds crash loops.
-const maxRestarts = 50
+// ErrLogBound says that a log which must reach back to a task's base does not fit into its bound.
+var ErrLogBound = errors.New("a sender log stays at its bound")
 
 type phase int
 
@@ -52,15 +52,23 @@ type Coordinator struct {
 
 	ready    map[int]bool // nodes whose deployment is ready
 	reason   string       // of the deployment under way
-	restarts int
+	restarts restarts
 	choosing bool // the world looks for the newest usable checkpoint
 
 	checkpoints checkpoints
-	promotion   *promotion
+	takeover    *takeover
+	builds      map[int]*build // standbys being made, by task
+	topologies  uint64         // announcements that ask for an answer
+	bases       map[int]json.RawMessage
+	replaying   map[int]bool // tasks that were taken over and are not level yet
+	pastMoves   movedState
+	bounds      map[int]uint64 // by task: how often its logs have reached their bound
+	fullSinceNS map[int]int64
 	replay      *replayWatch
 	move        *moving
 	tally       *tally
 	meters      map[int]core.Meters
+	standbys    []int64             // bytes of state that the standby of each task said it holds
 	loads       map[int]core.Meters // last meters with loads
 	e           *Effects
 }
@@ -78,12 +86,12 @@ func New(job core.Job, edge *task.Edge, spares int, clock func() int64) (*Coordi
 		return nil, err
 	}
 	c := &Coordinator{Edge: edge, Clock: clock, job: g.Job, graph: g, spares: spares,
-		meters: map[int]core.Meters{}, loads: map[int]core.Meters{}}
+		meters: map[int]core.Meters{}, loads: map[int]core.Meters{}, standbys: make([]int64, len(g.Tasks))}
+	if err := c.checkProtection(); err != nil {
+		return nil, err
+	}
 	for i := range job.Operators {
 		op := &g.Job.Operators[i]
-		if _, err := recovery.Lookup(op.Recovery); err != nil {
-			return nil, fmt.Errorf("operator %s: %w", op.Name, err)
-		}
 		var r *core.Routes
 		if k, _ := operator.Info(op.Kind); k.Keyed {
 			r = core.NewRoutes(op.Groups, op.Parallelism)
@@ -94,7 +102,16 @@ func New(job core.Job, edge *task.Edge, spares int, clock func() int64) (*Coordi
 		c.slots = append(c.slots, -1)
 	}
 	c.checkpoints.c = c
+	c.forget()
 	return c, nil
+}
+
+// forget drops what belongs to one deployment of the whole job.
+func (c *Coordinator) forget() {
+	c.takeover, c.pastMoves = nil, movedState{}
+	c.builds, c.bases, c.replaying = map[int]*build{}, map[int]json.RawMessage{}, map[int]bool{}
+	c.bounds, c.fullSinceNS = map[int]uint64{}, map[int]int64{}
+	c.checkpoints.again = map[int]uint32{}
 }
 
 // Graph returns the job's graph.
@@ -147,11 +164,11 @@ func (c *Coordinator) node(id int) *node {
 }
 
 // Running says whether the job runs.
-func (c *Coordinator) Running() bool { return c.phase == running && c.promotion == nil }
+func (c *Coordinator) Running() bool { return c.phase == running && c.takeover == nil }
 
-// Settled says whether nothing is under way: no deployment, promotion, replay, migration or checkpoint.
+// Settled says whether nothing is under way: no deployment, take-over, replay, standby being made, migration or checkpoint.
 func (c *Coordinator) Settled() bool {
-	return c.Running() && c.replay == nil && c.move == nil && c.checkpoints.pending == nil
+	return c.Running() && c.replay == nil && len(c.replaying)+len(c.builds) == 0 && c.move == nil && c.checkpoints.pending == nil
 }
 
 // Epoch returns the current epoch.
@@ -195,20 +212,41 @@ func (c *Coordinator) Message(m *core.Msg, e *Effects) {
 	case core.MsgFenced:
 		c.fenced(n.id, m)
 	case core.MsgReplayed:
-		c.trace(TraceReplayed, Trace{Task: m.Task, Node: n.id})
+		c.replayed(n.id, m)
+	case core.MsgJoined:
+		c.joined(n.id, m)
+	case core.MsgHeld:
+		c.held(n.id, m)
+	case core.MsgProtected:
+		c.protected(n.id, m)
+	case core.MsgBase:
+		c.keepBase(m)
+	case core.MsgCut:
+		c.checkpoints.cut(n.id, m)
 	case core.MsgTaskFailed:
 		c.trace(TraceTaskFailed, Trace{Task: m.Task, Node: n.id, Detail: m.Err})
-		if m.Epoch >= c.deployEpoch() || c.phase != running {
+		current := c.deployEpoch()
+		if m.Task >= 0 && m.Task < len(c.places) && c.checkpoints.again[m.Task] > 0 {
+			current = c.checkpoints.again[m.Task] // it was deployed again since
+		}
+		if m.Epoch >= current || c.phase != running {
 			c.restart("task failed: " + m.Err)
 		}
 	}
 }
 
 func (c *Coordinator) takeMeters(n *node, m core.Meters) {
-	if m.Task >= len(c.places) || c.places[m.Task].Node != n.id {
+	if m.Task >= len(c.places) {
+		return
+	}
+	if m.Standby && c.places[m.Task].Standby == n.id && m.StandbyBytes > 0 {
+		c.standbys[m.Task] = m.StandbyBytes
+	}
+	if c.places[m.Task].Node != n.id {
 		return
 	}
 	c.meters[m.Task] = m
+	c.watchBound(m)
 	if len(m.Groups) > 0 {
 		c.loads[m.Task] = m
 	}
@@ -227,7 +265,10 @@ func (c *Coordinator) fill() {
 			}
 		}
 	}
-	if c.phase != waiting || c.choosing {
+	if c.phase == running {
+		c.deployCopies()
+	}
+	if c.phase != waiting || c.choosing || c.Clock() < c.restarts.holdUntilNS {
 		return
 	}
 	for _, id := range c.slots {
@@ -249,6 +290,8 @@ func (c *Coordinator) deploy() {
 	c.epoch++
 	c.phase, c.ready = deploying, map[int]bool{}
 	c.meters = map[int]core.Meters{}
+	c.forget()
+	c.checkpoints.started = c.checkpoints.done
 	c.places = c.place()
 	msg := core.Msg{Type: core.MsgDeploy, Epoch: c.epoch, Job: &c.job, Places: c.places, Routes: c.routes}
 	if err := c.Edge.Deploy(&msg); err != nil {
@@ -277,8 +320,7 @@ func (c *Coordinator) place() []core.Place {
 	places := make([]core.Place, len(c.graph.Tasks))
 	for i, t := range c.graph.Tasks {
 		p := core.Place{Task: i, Node: c.slots[t.Slot], Standby: -1, Epoch: c.epoch}
-		strat, _ := recovery.Lookup(c.job.Operators[t.Operator].Recovery)
-		if strat.Standby && c.job.Workers > 1 {
+		if c.graph.Protection(i).Standby() {
 			p.Standby = c.slots[c.graph.StandbySlot(i)]
 		}
 		places[i] = p
@@ -320,9 +362,12 @@ func (c *Coordinator) Tick(e *Effects) {
 			c.lost(n.id, "lease expired")
 		}
 	}
+	c.watchMoves()
+	c.fill()
 	c.checkpoints.tick(now)
 	c.watchReplay()
 	c.resumeMove()
+	c.buildStandbys()
 	c.Edge.Tick(&e.Edge)
 }
 
@@ -351,16 +396,24 @@ func (c *Coordinator) lost(id int, why string) {
 		return
 	}
 	c.slots[n.slot] = -1
-	if c.phase == running && c.promotable(id) {
-		c.beginPromotion(id)
-		return
+	c.watchMoves()
+	if c.phase == running {
+		if tasks, ok := c.react(id, n.slot); ok {
+			if err := c.restarts.another(c.Clock(), c.job.MaxRestarts, why); err != nil {
+				c.e.Fatal = err
+				return
+			}
+			c.beginTakeover(id, tasks, why)
+			c.fill()
+			return
+		}
 	}
 	c.restart("node " + fmt.Sprint(id) + " lost: " + why)
 }
 
 func (c *Coordinator) spawnCounted() {
-	if c.restarts++; c.restarts > maxRestarts {
-		c.e.Fatal = fmt.Errorf("%w: %d", ErrRestarts, maxRestarts)
+	if err := c.restarts.another(c.Clock(), c.job.MaxRestarts, "a worker ended before the job ran"); err != nil {
+		c.e.Fatal = err
 		return
 	}
 	c.spawn()
@@ -368,12 +421,12 @@ func (c *Coordinator) spawnCounted() {
 
 // restart rolls the whole job back to the newest complete checkpoint.
 func (c *Coordinator) restart(why string) {
-	if c.restarts++; c.restarts > maxRestarts {
-		c.e.Fatal = fmt.Errorf("%w: %d; the last: %s", ErrRestarts, maxRestarts, why)
+	if err := c.restarts.another(c.Clock(), c.job.MaxRestarts, why); err != nil {
+		c.e.Fatal = err
 		return
 	}
-	c.promotion = nil
-	if c.protected() {
+	c.takeover = nil
+	if c.fallsBack() {
 		c.trace(TraceFallback, Trace{Detail: why})
 	}
 	c.checkpoints.abort("restart")
@@ -394,14 +447,46 @@ func (c *Coordinator) restart(why string) {
 	c.fill()
 }
 
-// protected says whether the job has standbys, so that a rollback is not what it promises.
-func (c *Coordinator) protected() bool {
-	for _, op := range c.job.Operators {
-		if s, _ := recovery.Lookup(op.Recovery); s.Standby {
+// fallsBack says whether a rollback of the whole job is not what the strategies of its tasks do first.
+func (c *Coordinator) fallsBack() bool {
+	for id := range c.graph.Tasks {
+		if c.graph.Protection(id).Scope != core.ScopeGlobal && external(&c.job) == nil {
 			return true
 		}
 	}
 	return false
+}
+
+// replayed takes a task's word that it is level with what was known of its order.
+func (c *Coordinator) replayed(node int, m *core.Msg) {
+	if m.Task < len(c.places) && c.places[m.Task].Node == node && c.replaying[m.Task] {
+		delete(c.replaying, m.Task)
+		c.trace(TraceReplayed, Trace{Task: m.Task, Node: node})
+	}
+}
+
+// watchBound counts when a task's logs reach their bound. One that waits for a checkpoint gets it early; when nothing helps,
+// the job ends.
+func (c *Coordinator) watchBound(m core.Meters) {
+	now := c.Clock()
+	if m.LogBounds > c.bounds[m.Task] {
+		c.bounds[m.Task] = m.LogBounds
+		c.trace(TraceLogBound, Trace{Task: m.Task, Bytes: int64(m.LogBytes), Count: m.LogBounds})
+	}
+	if 2*m.FullestBytes > c.job.LogBytes && c.checkpoints.pending == nil && c.job.Checkpoint > 0 {
+		c.checkpoints.nextNS = min(c.checkpoints.nextNS, now)
+	}
+	if m.FullestBytes <= c.job.LogBytes || !c.Running() {
+		delete(c.fullSinceNS, m.Task)
+		return
+	}
+	since, full := c.fullSinceNS[m.Task]
+	if !full {
+		c.fullSinceNS[m.Task] = now
+	} else if now-since > int64(c.job.CheckpointTimeout) {
+		c.e.Fatal = fmt.Errorf("%w: %s holds %d bytes for a reader that may have to replay them, the bound is %d; want a larger bound, or bases more often (checkpoints, or shorter windows)",
+			ErrLogBound, c.graph.TaskName(m.Task), m.FullestBytes, c.job.LogBytes)
+	}
 }
 
 // staff starts a worker for every vacant slot that no idle or starting node will take.
@@ -445,6 +530,16 @@ func (c *Coordinator) watchReplay() {
 	}
 	c.replay = nil
 	c.trace(TraceReplayed, Trace{Task: -1})
+}
+
+// StandbyBytes returns how much state the standbys hold together, as they said last.
+func (c *Coordinator) StandbyBytes() (sum int64) {
+	for task, n := range c.standbys {
+		if c.places[task].Standby >= 0 {
+			sum += n
+		}
+	}
+	return sum
 }
 
 // Meters returns the last meters of each task, by task id. Loads are cumulative since the deployment.

@@ -60,6 +60,12 @@ const (
 	TraceTaskFailed    = "task-failed"
 	TraceSkipped       = "checkpoint-skipped"        // a damaged one was passed over
 	TraceCommitLost    = "committed-checkpoint-lost" // its outputs are visible and will come again
+	TraceRestoring     = "restoring"                 // a copy of a lost task is deployed and loads its state
+	TraceReplaying     = "replaying"                 // it repeats what is known of the lost one's order
+	TraceTakenOver     = "taken-over"                // all lost tasks have a successor that runs
+	TraceProtected     = "protected"                 // a standby that was made in the background stands by
+	TraceCut           = "snapshot-taken"            // by a task, not durable yet
+	TraceLogBound      = "log-bound"                 // a task's log has reached its bound
 	TraceFallback      = "fallback"                  // a protected job rolls back: more failed than its standbys cover
 )
 

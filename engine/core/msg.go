@@ -11,7 +11,7 @@ type MsgType string
 // Messages from the coordinator to workers.
 const (
 	MsgDeploy         MsgType = "deploy"          // Deploy: make tasks and channels; restore their state. Join: beside those that run
-	MsgStart          MsgType = "start"           // Epoch: deployed tasks of that epoch begin
+	MsgStart          MsgType = "start"           // Epoch: deployed tasks of that epoch begin. Join, Tasks: these, which have joined
 	MsgTopology       MsgType = "topology"        // Places: where tasks are now; fences older epochs. ID > 0: answer with MsgHeld
 	MsgFence          MsgType = "fence"           // Task, Epoch: refuse what older deployments of Task send; answer with MsgFenced
 	MsgPromote        MsgType = "promote"         // Task, Epoch, Order, Received: the standby becomes the primary
@@ -111,8 +111,12 @@ type Meters struct {
 	LogBounds    uint64 `json:",omitempty"`
 	// BusyNS is the service time spent since the deployment.
 	BusyNS int64
-	// LogBytes is the size of the task's sender logs.
-	LogBytes int
+	// LogBytes is the size of the task's sender logs, OrderBytes that of what it keeps of its order log.
+	LogBytes   int
+	OrderBytes int `json:",omitempty"`
+	// Standby says that the task is a standby, with StandbyBytes of state.
+	Standby      bool  `json:",omitempty"`
+	StandbyBytes int64 `json:",omitempty"`
 	// Loads are records and StateBytes bytes by key group, of the groups that the task owns.
 	Groups     []uint32 `json:",omitempty"`
 	Loads      []uint64 `json:",omitempty"`
@@ -149,10 +153,10 @@ type Msg struct {
 	Position   *Position      `json:",omitempty"`
 	Round      *RoundReport   `json:",omitempty"`
 	// Join belongs to MsgDeploy and MsgStart, Base to MsgBase. Cuts are where tasks stood at a checkpoint, by task.
-	Join bool              `json:",omitempty"`
-	Base json.RawMessage   `json:",omitempty"`
-	Cuts map[int]*Position `json:",omitempty"`
-	Meters     []Meters       `json:",omitempty"`
+	Join   bool              `json:",omitempty"`
+	Base   json.RawMessage   `json:",omitempty"`
+	Cuts   map[int]*Position `json:",omitempty"`
+	Meters []Meters          `json:",omitempty"`
 	// File describes the file of a durable snapshot, for the checkpoint's manifest.
 	File json.RawMessage `json:",omitempty"`
 	Err  string          `json:",omitempty"`

@@ -292,6 +292,13 @@ func (h *Harness) perform() {
 		if m.Msg.Type == core.MsgDeploy {
 			h.tellPeers(m.Node)
 		}
+		if m.Msg.Type == core.MsgDeploy && m.Msg.Join { // the others are to reach it, too
+			for node := range h.addrs { // each gets a message of its own: the order does not matter
+				if node != m.Node {
+					h.tellPeers(node)
+				}
+			}
+		}
 		h.fab.sendMessage(m.Node, machineChannel, &m.Msg)
 	}
 	for _, node := range e.Spawns {

@@ -212,7 +212,7 @@ func (h *workerHost) frame(node int, b *core.Batch) {
 		fmt.Fprintln(os.Stderr, "worker: message of the harness:", err)
 		return
 	}
-	if m.Type == core.MsgDeploy {
+	if m.Type == core.MsgDeploy && !m.Join {
 		h.disk.settle() // the machine drops the snapshots that it had asked for
 		h.external.settle()
 		if m.Job != nil && m.Job.Heartbeat > 0 {

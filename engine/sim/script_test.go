@@ -115,7 +115,7 @@ func (s *script) job(t *testing.T, d *datadriven.TestData) string {
 			Operators: []core.OperatorSpec{op("in", "source", sources), count, out}}}
 	s.w, s.o = newTrial(1, p)
 	s.w.jitterNS = 50_000
-	s.shown, s.hidden = 0, map[string]bool{coord.TraceSnapshot: true}
+	s.shown, s.hidden = 0, map[string]bool{coord.TraceSnapshot: true, coord.TraceCut: true}
 	return ""
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
+	"github.com/weir-bench/weir/engine/operator"
 	"github.com/weir-bench/weir/engine/recovery"
 	"github.com/weir-bench/weir/engine/task"
 )
@@ -69,12 +70,18 @@ const (
 type feed struct {
 	keys uint64
 	seed uint64
+	// pipelines is how many pipelines read it, each its own records with its own keys; 0: one.
+	pipelines uint64
 }
 
 func (f feed) Fill(dst *core.Columns, split, splits int, from uint64, n int) {
 	for j := from; j < from+uint64(n); j++ {
 		i := j*uint64(splits) + uint64(split)
-		dst.Keys = append(dst.Keys, core.Mix64(core.Mix64(i^f.seed)%f.keys+1))
+		key := core.Mix64(i^f.seed)%f.keys + 1
+		if f.pipelines > 1 {
+			key += i % f.pipelines * f.keys
+		}
+		dst.Keys = append(dst.Keys, core.Mix64(key))
 		dst.Times = append(dst.Times, int64(i)*recordNS)
 	}
 }
@@ -85,6 +92,7 @@ type plan struct {
 	splits    int
 	records   uint64
 	migration string
+	recovery  string
 	promise   recovery.Promise
 	feed      feed
 	faults    int
@@ -99,6 +107,9 @@ func pick[T any](r *rand.Rand, s ...T) T { return s[r.IntN(len(s))] }
 
 // goesWith says whether a migration strategy can be combined with a recovery strategy.
 func goesWith(s migration.Strategy, recovery string) bool {
+	if recovery == Mixed {
+		recovery = core.RecoveryActive // some tasks have standbys
+	}
 	return s.NotWith != recovery && (s.OnlyWith == "" || s.OnlyWith == recovery)
 }
 
@@ -107,11 +118,12 @@ func newPlan(c Config) plan {
 	p := plan{splits: 1 + r.IntN(2), records: 500 + r.Uint64N(1500), faults: r.IntN(4), kinds: c.Kinds}
 	strategy := c.Recovery
 	if strategy == "" {
-		strategy = pick(r, "checkpoint", "active", "none")
+		strategy = pick(r, recoveries()...)
 	}
 	if s, err := migration.Lookup(c.Migration); err == nil && c.Recovery == "" && !goesWith(s, strategy) {
 		strategy = cmp.Or(s.OnlyWith, "checkpoint")
 	}
+	base, _, _ := strings.Cut(strategy, ":")
 	transactional := r.IntN(2) == 0 && strategy != "none"
 	if c.Transactional != nil {
 		transactional = *c.Transactional
@@ -119,7 +131,7 @@ func newPlan(c Config) plan {
 	p.migration = c.Migration
 	if p.migration == "" {
 		p.migration = pick(r, "none", "async-rounds", "stop-restart", "all-at-once", "pause-move", "on-demand", "pre-copy", "replicate-input", "externalise")
-		if s, err := migration.Lookup(p.migration); err == nil && !goesWith(s, strategy) {
+		if s, err := migration.Lookup(p.migration); err == nil && !goesWith(s, base) {
 			p.migration = "async-rounds"
 		}
 	}
@@ -138,16 +150,15 @@ func newPlan(c Config) plan {
 	job := core.Job{ID: "sim", Seed: c.Seed, Workers: workers, Bugs: c.Bugs,
 		Heartbeat: 20 * time.Millisecond, Lease: 100 * time.Millisecond,
 		WindowRecords: pick(r, 64, 512, 4096), ChunkBytes: pick(r, 64, 512, 4096)}
-	strat, err := recovery.Lookup(strategy)
-	if err != nil {
-		panic(err)
-	}
-	if strat.Checkpoints || transactional || r.IntN(2) == 0 && strategy != "none" {
+	if base == core.RecoveryCheckpoint || transactional || r.IntN(2) == 0 && strategy != "none" {
 		job.Checkpoint = pick(r, 30*time.Millisecond, 80*time.Millisecond)
 		job.CheckpointTimeout = 300 * time.Millisecond
 	}
 	op := func(name, kind string, par int, inputs ...string) core.OperatorSpec {
-		return core.OperatorSpec{Name: name, Kind: kind, Parallelism: par, Inputs: inputs, Recovery: strategy}
+		return core.OperatorSpec{Name: name, Kind: kind, Parallelism: par, Inputs: inputs}
+	}
+	if strategy == "checkpoint:region" {
+		p.splits, p.feed.pipelines = 1, 2
 	}
 	count := op("count", "count", 2+r.IntN(2), "map")
 	count.Groups, count.ValueBytes = groups, pick(r, 8, 24)
@@ -163,11 +174,14 @@ func newPlan(c Config) plan {
 	sink.Transactional = transactional
 	job.Operators = []core.OperatorSpec{op("in", "source", p.splits), op("map", "forward", 1+r.IntN(2), "in"), count, sink}
 	drawCheckpoints(&job, c)
-	p.job = job
-	p.promise = strat.Eager
-	if transactional {
-		p.promise = strat.Transactional
+	if p.feed.pipelines > 1 {
+		twoPipelines(&job)
+		p.splits = 2
 	}
+	job.Ship = pick(r, 20*time.Millisecond, 60*time.Millisecond)
+	protect(&job, strategy, r)
+	p.job, p.recovery = job, strategy
+	p.promise = weakest(job, operator.Info).Output
 	return p
 }
 
@@ -191,14 +205,22 @@ func drawCheckpoints(job *core.Job, c Config) {
 func Run(c Config) Result {
 	p := newPlan(c)
 	w, oracle := newTrial(c.Seed, p)
-	res := Result{Seed: c.Seed, Recovery: p.job.Operators[0].Recovery, Migration: p.migration,
+	res := Result{Seed: c.Seed, Recovery: p.recovery, Migration: p.migration,
 		Transactional: p.job.Operators[3].Transactional, Promise: p.promise}
 	w.planFaults(p, &res)
 	w.planMigrations(p, &res)
 	err := w.run(deadlineNS, w.edge.Ended)
 	res.Hash, res.SimulatedNS, res.Traces = w.hash, w.nowNS, w.Traces
 	res.Answers = oracle.answers()
-	if len(res.Faults) > 1 && !res.Transactional && w.traced(coord.TraceFallback) {
+	if p.promise == recovery.Gap {
+		oracle.outages = w.outages(350 * ms)
+		if !slices.ContainsFunc(res.Faults, func(f string) bool { return !strings.HasPrefix(f, "crash@") }) {
+			oracle.outages = w.outages(60 * ms)
+		}
+		oracle.emission, oracle.again = &w.emission, w.traced(coord.TraceFallback)
+	}
+	covered := len(res.Faults) == 1 && (res.Migrations == 0 || p.recovery == core.RecoveryActive)
+	if !covered && !res.Transactional && p.promise == recovery.Precise && w.traced(coord.TraceFallback) {
 		res.Promise = recovery.Rollback // more failed at once than the standbys cover: the job says so and rolls back
 	}
 	if slices.ContainsFunc(res.Faults, func(f string) bool { return strings.HasPrefix(f, "damage@") }) && w.traced(coord.TraceCommitLost) {
@@ -270,6 +292,9 @@ func (w *World) emitLoop() {
 			due[s] = uint64(w.nowNS/recordNS) / uint64(len(due))
 		}
 		w.edge.Emit(due, 1<<20, &e.Edge)
+		for s := range due {
+			w.emission.note(s, w.edge.Emitted(s), w.nowNS)
+		}
 	})
 	w.after(emitNS, w.emitLoop)
 }

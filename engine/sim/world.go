@@ -95,6 +95,7 @@ type World struct {
 	ce        coord.Effects
 	we        task.Effects
 	jitterNS  int64 // random part of a frame's delay
+	emission  emission
 
 	Traces []coord.Trace
 	fatal  error

@@ -46,7 +46,7 @@ func (t *Task) onBarrier(i int, c core.Control, e *Effects) {
 		}
 		return
 	}
-	in.blocked = c.ID > t.gone || t.w.graph.Job.Bug("block-for-ever")
+	in.blocked = c.ID > t.gone
 	if t.barriersCame() {
 		t.unblock()
 		t.cut(&c, e)
@@ -64,8 +64,12 @@ func (t *Task) barriersCame() bool {
 
 func (t *Task) cut(c *core.Control, e *Effects) {
 	t.broadcast(core.Control{Type: core.CtlBarrier, ID: c.ID, Body: c.Body})
-	if t.Role == core.RolePrimary && c.ID > t.gone {
+	if t.Role == core.RolePrimary && c.ID > t.gone && len(t.replay) == 0 { // what is replayed was snapshot, or given up
+
 		t.snapshot(c, e)
+	}
+	if t.Role == core.RoleStandby {
+		t.w.say(core.Msg{Type: core.MsgCut, Task: t.info.ID, ID: c.ID, Epoch: t.Epoch})
 	}
 }
 
@@ -82,9 +86,6 @@ func (t *Task) checkpointGone(id uint64) {
 		return
 	}
 	t.stopRecording()
-	if t.w.graph.Job.Bug("block-for-ever") {
-		return
-	}
 	for _, in := range t.ins {
 		in.blocked = false
 	}
@@ -102,7 +103,7 @@ func (t *Task) snapshot(c *core.Control, e *Effects) {
 		t.increments.cut(t, &req)
 	}
 	req.CutNS = t.w.Clock() - started
-	t.w.snapshots = append(t.w.snapshots, pendingSnapshot{t.info.ID, c.ID, t.Epoch, req.State, req.CutNS, m.FeedNext, m.Position})
+	t.w.snapshots = append(t.w.snapshots, pendingSnapshot{t.info.ID, c.ID, t.Epoch, req.State, req.CutNS, m.FeedNext, m.Position, false})
 	if core.Unaligned(c) && !t.barriersCame() {
 		t.recording = &recording{request: req}
 		return

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"slices"
+
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/operator"
 )
@@ -47,6 +49,7 @@ type Edge struct {
 // bounded feed comes its end.
 type feedOut struct {
 	channel  core.Channel
+	epoch    uint32
 	split    int
 	receiver []receiver
 	sent     uint64 // highest number ever sent to a primary: what was emitted
@@ -81,20 +84,14 @@ func (g *Edge) Deploy(m *core.Msg) error {
 	g.w.e = &drop
 	old := g.feeds
 	for _, s := range g.sinks {
-		s.in.close()
-		for _, p := range s.pending {
-			if p.b.Kind == core.KindRecords {
-				g.RolledBack += uint64(p.b.Count - p.skip)
-			}
-			p.b.Release()
-		}
+		g.drop(s)
 	}
 	for _, o := range g.w.outs {
 		if o != nil {
 			o.close()
 		}
 	}
-	g.graph, g.w.graph, g.w.epoch, g.w.places = graph, graph, m.Epoch, m.Places
+	g.graph, g.w.graph, g.w.epoch, g.w.places = graph, graph, m.Epoch, slices.Clone(m.Places)
 	g.w.ins, g.w.outs = make([]*In, len(graph.Channels)), make([]*Out, len(graph.Channels))
 	g.w.tasks, g.w.holds, g.w.dirtyO = make([]*Task, len(graph.Tasks)), make([]*core.OrderLog, len(graph.Tasks)), nil
 	g.feeds, g.sinks, g.ended = nil, nil, 0
@@ -104,6 +101,7 @@ func (g *Edge) Deploy(m *core.Msg) error {
 			g.addFeed(c, old)
 		case c.Kind == core.ChanControl:
 			o := NewOut(c, m.Epoch, 1)
+			o.hold = holdFor(graph, c)
 			o.SetReceivers(g.w.receivers(c))
 			g.w.outs[c.ID] = o
 		case c.Kind == core.ChanOut:
@@ -117,10 +115,8 @@ func (g *Edge) Deploy(m *core.Msg) error {
 }
 
 func (g *Edge) addFeed(c core.Channel, old []*feedOut) {
-	f := &feedOut{channel: c, split: len(g.feeds)}
-	for _, n := range g.w.receivers(c) {
-		f.receiver = append(f.receiver, receiver{node: n, cursor: 1})
-	}
+	f := &feedOut{channel: c, epoch: g.w.epoch, split: len(g.feeds)}
+	f.restart(g.w.receivers(c))
 	for _, o := range old {
 		if o.split == f.split {
 			f.sent = o.sent
@@ -130,11 +126,29 @@ func (g *Edge) addFeed(c core.Channel, old []*feedOut) {
 	g.known(f.split)
 }
 
+// restart forgets what the receivers have asked for.
+func (f *feedOut) restart(nodes []int) {
+	f.receiver = nil
+	for _, n := range nodes {
+		f.receiver = append(f.receiver, receiver{node: n, cursor: 1})
+	}
+}
+
 // Start asks the sinks for their outputs.
 func (g *Edge) Start(e *Effects) {
 	g.w.e = e
 	for _, s := range g.sinks {
 		g.w.askAgain(s.in)
+	}
+}
+
+// StartOf asks the sinks among tasks for their outputs.
+func (g *Edge) StartOf(tasks []int, e *Effects) {
+	g.w.e = e
+	for _, s := range g.sinks {
+		if slices.Contains(tasks, s.in.Channel.From) {
+			g.w.askAgain(s.in)
+		}
 	}
 }
 
@@ -191,7 +205,7 @@ func (g *Edge) Emit(due []uint64, quota int, e *Effects) (more bool) {
 
 func (g *Edge) emitOne(f *feedOut, r *receiver, last uint64, primary bool) int {
 	b := g.w.pool.Get()
-	b.Channel, b.Epoch, b.First = f.channel.ID, g.w.epoch, r.cursor
+	b.Channel, b.Epoch, b.First = f.channel.ID, f.epoch, r.cursor
 	t := g.total[f.split]
 	if t > 0 && r.cursor >= t+1 {
 		b.Kind, b.Count, b.Control.Type = core.KindControl, 1, core.CtlEnd
@@ -237,8 +251,10 @@ func (g *Edge) Frame(b *core.Batch, e *Effects) {
 		return
 	}
 	for _, f := range g.feeds {
-		if f.channel.ID == b.Channel && b.Epoch == g.w.epoch {
-			f.acknowledge(b.Ack, g.total[f.split])
+		if f.channel.ID == b.Channel {
+			if b.Epoch == f.epoch {
+				f.acknowledge(b.Ack, g.total[f.split])
+			}
 			return
 		}
 	}
@@ -250,6 +266,12 @@ func (g *Edge) Frame(b *core.Batch, e *Effects) {
 func (f *feedOut) acknowledge(a core.Ack, total uint64) {
 	for i := range f.receiver {
 		r := &f.receiver[i]
+		if r.node == a.From && a.Next == 0 { // it takes whatever was not sent yet
+			if r.openedAt == 0 {
+				r.openedAt = f.sent + 1
+			}
+			a.Next, a.Consumed, a.Resync, a.Limit = r.openedAt, r.openedAt-1, !r.synced, a.Limit+r.openedAt-1
+		}
 		if r.node == a.From && a.Next >= r.got {
 			r.got = a.Next
 			if a.Resync || !r.synced {
@@ -332,11 +354,56 @@ func (g *Edge) commit(checkpoint uint64, now int64) {
 		}
 		s.pending = append(s.pending[:0], s.pending[upto:]...)
 	}
-	for _, o := range g.w.outs {
-		if o != nil {
-			o.stable(checkpoint)
+}
+
+// Covered trims the logs of control channels: a checkpoint is complete at which the tasks stood as told.
+func (g *Edge) Covered(cuts map[int]*core.Position) { g.w.covered(cuts) }
+
+// Rewind begins the channels to and from tasks anew that are deployed again without the rest of the job, in the given
+// epoch. What they gave since the newest complete checkpoint comes again; of transactional sinks it is rolled back.
+func (g *Edge) Rewind(tasks []int, epoch uint32) {
+	again := make([]bool, len(g.graph.Tasks))
+	for _, t := range tasks {
+		again[t] = true
+	}
+	for _, f := range g.feeds {
+		if again[f.channel.To] {
+			f.epoch = epoch
+			f.restart(g.w.receivers(f.channel))
 		}
 	}
+	for _, t := range tasks {
+		c := g.graph.Channels[g.graph.Tasks[t].Ins[0]]
+		g.w.outs[c.ID].close()
+		o := NewOut(c, epoch, 1)
+		o.hold = holdFor(g.graph, c)
+		o.SetReceivers(g.w.receivers(c))
+		g.w.outs[c.ID] = o
+	}
+	for _, s := range g.sinks {
+		if !again[s.in.Channel.From] || g.graph.Job.Bug("region-keeps-outputs") {
+			continue
+		}
+		g.drop(s)
+		s.in = NewIn(s.in.Channel, epoch, 1, g.w.senders(s.in.Channel), &g.graph.Job)
+		g.w.ins[s.in.Channel.ID] = s.in
+		if s.ended {
+			s.ended = false
+			g.ended--
+		}
+	}
+}
+
+// drop forgets what came from a sink and was not made visible.
+func (g *Edge) drop(s *sinkIn) {
+	s.in.close()
+	for _, p := range s.pending {
+		if p.b.Kind == core.KindRecords {
+			g.RolledBack += uint64(p.b.Count - p.skip)
+		}
+		p.b.Release()
+	}
+	s.pending = nil
 }
 
 // Ended says whether every sink has sent its end of stream.

@@ -18,6 +18,12 @@ type In struct {
 	off      int // inputs of the first batch already consumed
 	queued   uint64
 
+	silent bool   // the task is not there yet: nothing is asked for or acknowledged
+	closed bool   // the task is a copy that only has a base: it acknowledges that, and takes nothing
+	open   bool   // the task has no past: it takes whatever comes next
+	bases  bool   // what is safe is told by keep, else what is consumed is
+	kept   uint64 // number up to which nothing is needed again
+
 	blocked bool // waits for the other channels' barriers
 	paused  bool // waits for the end of a round of mode MovePause
 	prompt  bool // a tick was consumed: the sender waits to hear of it
@@ -51,7 +57,7 @@ func NewIn(c core.Channel, epoch uint32, next uint64, senders []int, job *core.J
 
 // seek lets the receiving end, which must be empty, expect number next.
 func (in *In) seek(next uint64) {
-	in.next, in.consumed, in.acked, in.limit = next, next-1, next-1, 0
+	in.next, in.consumed, in.acked, in.kept, in.limit = next, next-1, next-1, next-1, 0
 }
 
 // Next returns the number that is expected next; all before it have arrived.
@@ -74,6 +80,13 @@ func (in *In) Accept(b *core.Batch, bugSkipFence, bugSkipDedup bool) (resync boo
 		// The sender was redeployed and its announcement is still under way: it will be asked to send again.
 		in.Missing++
 		return false
+	}
+	if in.closed || in.silent {
+		return false
+	}
+	if in.open {
+		in.seek(b.First)
+		in.open = false
 	}
 	if b.First > in.next {
 		in.Missing++
@@ -150,13 +163,23 @@ func (in *In) close() {
 // ack returns what to tell the sender, and whether it is worth a frame now: a quarter of the window was consumed, or the
 // window has grown by half.
 func (in *In) ack(nowNS int64) (core.Ack, bool) {
+	if in.closed {
+		return core.Ack{Next: in.next, Consumed: in.consumed, Safe: in.consumed, Limit: in.consumed}, false
+	}
 	w := in.window.size(nowNS)
+	if in.open {
+		return core.Ack{Limit: w}, false
+	}
 	worth := in.consumed-in.acked >= w/4+1 || in.consumed+w > in.limit+w/2
 	in.limit = max(in.limit, in.consumed+w)
 	if worth {
 		in.acked = in.consumed
 	}
-	return core.Ack{Next: in.next, Consumed: in.consumed, Limit: in.limit}, worth
+	a := core.Ack{Next: in.next, Consumed: in.consumed, Safe: in.consumed, Limit: in.limit}
+	if in.bases {
+		a.Safe = in.kept
+	}
+	return a, worth
 }
 
 // window sizes the room that is granted to a sender so that about `delay` of work waits in the channel: a fixed size

@@ -12,6 +12,9 @@ import "github.com/weir-bench/weir/engine/core"
 // what its promotion needs; if it ever needs more, the promotion fails with a gap and the job rolls back instead.
 const maxOrderRuns = 64 << 10
 
+// orderRunBytes is what a run takes in memory.
+const orderRunBytes = 16
+
 // orderTo sends node what it has not been sent of the order of the tasks here.
 func (w *Worker) orderTo(node int) {
 	for _, t := range w.local {
@@ -51,16 +54,46 @@ func (w *Worker) standbyOf(t *Task, node int) bool {
 // orderToStandbys keeps standbys going and trims what they have.
 func (w *Worker) orderToStandbys() {
 	for _, t := range w.local {
-		if !t.logOrder || t.Role != core.RolePrimary {
+		if !t.logOrder {
 			continue
 		}
-		if p, _ := w.place(t.info.ID); p.Standby >= 0 {
+		if t.Role != core.RolePrimary {
+			t.order.Trim(t.order.To()) // the primary has it
+			continue
+		}
+		if p, _ := w.place(t.info.ID); !t.protection.Standby() {
+			if w.graph.Job.Bug("order-not-held") {
+				t.hasOrder = t.order.To()
+			}
+		} else if p.Standby >= 0 {
 			w.orderTo(p.Standby)
 		} else {
 			t.hasOrder = t.order.To()
 		}
 		t.order.Trim(min(t.hasOrder, t.order.To()))
+		if over := w.overBound(t.info.ID, &t.order); over > 0 {
+			t.order.Trim(over)
+			t.hasOrder = t.order.From()
+			t.orderBounds++
+		}
 	}
+}
+
+// overBound returns up to where a task's order must be forgotten so that what is held stays within its bound, 0 when it does.
+func (w *Worker) overBound(task int, l *core.OrderLog) uint64 {
+	bound := maxOrderRuns
+	if !w.graph.Protection(task).Standby() { // it is held from a base on, which may be seconds ago
+		bound = max(w.graph.Job.LogBytes/orderRunBytes, 2)
+	}
+	runs := l.Runs()
+	if len(runs) <= bound {
+		return 0
+	}
+	n := l.From()
+	for _, r := range runs[:len(runs)/2] {
+		n += r.N
+	}
+	return n
 }
 
 // orderLost says that what was sent to node may not have arrived.
@@ -95,6 +128,9 @@ func (w *Worker) orderFrame(b *core.Batch) {
 	case t.Role == core.RolePrimary:
 		t.hasOrder = max(t.hasOrder, min(b.OrderAfter, t.order.To()))
 	default:
+		if t.cold && b.OrderAfter > t.follow.To() {
+			t.follow.Reset(b.OrderAfter) // of before the primary knew of the standby; its base will not be older
+		}
 		if err := t.follow.Merge(b.OrderAfter, b.Order); err != nil {
 			w.sendOrderHave(t)
 		}
@@ -119,11 +155,7 @@ func (w *Worker) hold(task int, b *core.Batch) {
 		}
 	}
 	h.Trim(min(b.First, h.To()))
-	if runs := h.Runs(); len(runs) > maxOrderRuns {
-		var n uint64
-		for _, r := range runs[:maxOrderRuns/2] {
-			n += r.N
-		}
-		h.Trim(h.From() + n)
+	if over := w.overBound(task, h); over > 0 {
+		h.Trim(over)
 	}
 }

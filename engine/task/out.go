@@ -10,29 +10,54 @@ type Out struct {
 	Epoch uint32
 	// Held keeps outputs back: the task is a standby.
 	Held bool
-	// Keep holds sent inputs until a complete checkpoint covers them, not only until they are consumed.
-	Keep bool
 
+	hold      hold
+	muted     bool   // what is emitted was emitted before: it gets no number
 	next      uint64 // the number of the next input
+	sent      uint64 // highest number ever sent to a primary
+	ended     bool   // the end of the stream was emitted
 	open      *core.Batch
 	log       []*core.Batch
 	head      int
 	logBytes  int
 	receivers []receiver
 	safe      uint64 // numbers up to it need not be kept
-	marks     []mark // number of each barrier
 	cut       int    // largest batch the receiver wants
+	bounds    uint64 // how often the log has reached its bound
+	bounded   bool   // it has, and has not been well below since
 }
 
-// mark ties a checkpoint to a number.
-type mark struct{ id, at uint64 }
+// hold says until when sent inputs are kept.
+type hold uint8
+
+const (
+	holdConsumed   hold = iota // until every receiver has consumed them; a standby that only has a base counts that
+	holdCheckpoint             // until a complete checkpoint covers them
+	holdSafe                   // until the receiver says that it needs them no more
+)
+
+// holdFor returns the hold of a channel by the protection of its receiver.
+func holdFor(g *core.Graph, c core.Channel) hold {
+	if c.To < 0 {
+		return holdConsumed
+	}
+	switch p := g.Protection(c.To); {
+	case p.Scope == core.ScopeTask:
+		return holdCheckpoint
+	case p.Strategy == core.RecoveryUpstream:
+		return holdSafe
+	}
+	return holdConsumed
+}
 
 // receiver is one place that a channel is sent to.
 type receiver struct {
 	node     int
 	cursor   uint64 // next number to send
 	consumed uint64
+	safe     uint64 // as the receiver says
 	got      uint64 // what the receiver expected next when it last said so
+	openedAt uint64 // the number from which a receiver without a past was sent to, 0: not yet
 	limit    uint64
 	synced   bool   // the receiver has said what it wants
 	end      uint64 // of a feed: the number of an end that must be sent again
@@ -92,9 +117,7 @@ func (o *Out) control(p *core.Pool, c core.Control) {
 	b.Kind = core.KindControl
 	b.Control.Type, b.Control.ID = c.Type, c.ID
 	b.Control.Body = append(b.Control.Body[:0], c.Body...)
-	if c.Type == core.CtlBarrier {
-		o.marks = append(o.marks, mark{c.ID, o.next})
-	}
+	o.ended = o.ended || c.Type == core.CtlEnd
 	o.seal()
 }
 
@@ -105,6 +128,10 @@ func (o *Out) seal() {
 		return
 	}
 	o.open = nil
+	if o.muted {
+		b.Release()
+		return
+	}
 	b.First, b.Count = o.next, 1
 	if b.Kind == core.KindRecords {
 		b.Count = b.Len()
@@ -118,10 +145,22 @@ func (o *Out) seal() {
 	o.logBytes += b.SizeBytes()
 }
 
+// watchBound counts how often the log reaches its bound.
+func (o *Out) watchBound(logBound int) {
+	switch {
+	case o.logBytes > logBound && !o.bounded:
+		o.bounded = true
+		o.bounds++
+	case o.logBytes < logBound/2:
+		o.bounded = false
+	}
+}
+
 // full says whether the task must stop consuming: more waits here than the receiver has room for, or the log has
 // reached its bound.
 func (o *Out) full(logBound int) bool {
 	if o.logBytes > logBound {
+		o.watchBound(logBound)
 		return true
 	}
 	if o.Held || len(o.receivers) == 0 {
@@ -153,6 +192,9 @@ func (o *Out) transmit(send func(node int, b *core.Batch)) {
 			}
 			send(r.node, b)
 			r.cursor = b.Last() + 1
+			if i == 0 {
+				o.sent = max(o.sent, b.Last())
+			}
 		}
 	}
 }
@@ -174,51 +216,65 @@ func (o *Out) find(n uint64) int {
 }
 
 // acknowledge takes an ack of the receiver and trims the log. It says whether the receiver misses inputs that the log no longer
-// holds, which must not happen while it is trimmed only by what is safe.
-func (o *Out) acknowledge(a core.Ack) (lost bool) {
+// holds, which must not happen while it is trimmed only by what is safe, and whether the receiver begins anew without a past.
+func (o *Out) acknowledge(a core.Ack) (lost, anew bool) {
 	least := ^uint64(0)
 	for i := range o.receivers {
 		r := &o.receivers[i]
 		if r.node == a.From {
+			if a.Next == 0 {
+				anew = o.begin(r, &a)
+			}
 			if a.Next < r.got {
-				return false // overtaken: of a connection that broke
+				return false, false // overtaken: of a connection that broke
 			}
 			r.got = a.Next
 			if a.Resync || !r.synced || o.Held {
 				r.cursor, r.synced = a.Next, true
 			}
-			r.consumed, r.limit = max(r.consumed, a.Consumed), max(r.limit, a.Limit)
+			r.consumed, r.limit, r.safe = max(r.consumed, a.Consumed), max(r.limit, a.Limit), max(r.safe, a.Safe)
 			if i == 0 {
 				o.cut = int(min(max((r.limit-r.consumed)/2, 16), core.MaxBatch))
 			}
 			lost = a.Next <= o.safe
 		}
-		if o.Held && r.cursor > 0 { // what has arrived from the primary is in the receiver's hands
+		if o.Held && r.cursor > 0 && o.hold == holdConsumed { // what has arrived from the primary is in the receiver's hands
 			r.consumed = max(r.consumed, r.cursor-1)
 		}
-		least = min(least, r.consumed)
+		if o.hold == holdSafe {
+			least = min(least, r.safe)
+		} else {
+			least = min(least, r.consumed)
+		}
 	}
-	if !o.Keep && len(o.receivers) > 0 && least != ^uint64(0) {
+	if o.hold != holdCheckpoint && len(o.receivers) > 0 && least != ^uint64(0) {
 		if !o.Held {
 			least = min(least, o.next-1)
 		}
 		o.safe = max(o.safe, least)
 	}
 	o.trim()
-	return lost && !o.Held
+	return lost && !o.Held, anew
 }
 
-// stable trims a kept log up to the barrier of a complete checkpoint.
-func (o *Out) stable(checkpoint uint64) {
-	k := 0
-	for k < len(o.marks) && o.marks[k].id <= checkpoint {
-		if o.Keep {
-			o.safe = max(o.safe, o.marks[k].at)
-		}
-		k++
+// begin answers a receiver that takes whatever comes: it gets what was not sent to its predecessor. It turns the ack into
+// one that knows the number, and says whether the receiver asked for the first time.
+func (o *Out) begin(r *receiver, a *core.Ack) (first bool) {
+	if first = r.openedAt == 0; first {
+		r.openedAt = max(o.sent, o.safe) + 1
+		r.got = r.openedAt
 	}
-	o.marks = append(o.marks[:0], o.marks[k:]...)
-	o.trim()
+	a.Next, a.Consumed, a.Safe, a.Resync = r.openedAt, r.openedAt-1, r.openedAt-1, !r.synced
+	a.Limit += a.Consumed
+	return first
+}
+
+// cover trims a log that waits for checkpoints: one up to number upto is complete.
+func (o *Out) cover(upto uint64) {
+	if o.hold == holdCheckpoint {
+		o.safe = max(o.safe, upto)
+		o.trim()
+	}
 }
 
 func (o *Out) trim() {
@@ -254,7 +310,8 @@ func (o *Out) takeOver(next uint64) {
 		r := &o.receivers[i]
 		r.synced = false
 		if i == 0 && next > 0 {
-			r.cursor, r.synced, r.consumed, r.limit = next, true, next-1, next+firstWindowRecords
+			r.cursor, r.synced, r.consumed, r.limit = next, true, max(r.consumed, next-1), next+firstWindowRecords
+			o.sent = max(o.sent, next-1)
 		}
 	}
 	for _, b := range o.log[o.head:] {

@@ -18,7 +18,9 @@ type Flow struct {
 	// that wait for the others'.
 	Ended, Barriers, Blocked []bool
 	Checkpoint               uint64
-	Ending, Paused           bool
+	Aligned, Ending, Paused  bool
+	// Done is what was said of the last finished round of a migration.
+	Done *core.Msg `json:",omitempty"`
 	// Owned are the key groups that the task owns, and Routes the tables of its links to other operators (nil for
 	// a link without one).
 	Owned  []uint32
@@ -49,7 +51,7 @@ func (t *Task) position() core.Position {
 
 func (t *Task) flow() Flow {
 	f := Flow{Watermarks: append([]int64(nil), t.marks.ins...), Watermark: t.marks.now, Due: t.marks.due,
-		Checkpoint: t.checkpoint, Ending: t.ending, Paused: t.paused}
+		Checkpoint: t.checkpoint, Aligned: t.aligned, Ending: t.ending, Paused: t.paused, Done: t.moves.lastDone}
 	if t.marks.source != nil {
 		s := t.marks.source.State()
 		f.Source = &s
@@ -70,10 +72,27 @@ func (t *Task) flow() Flow {
 	return f
 }
 
-// stand puts a task that has consumed nothing yet where m says. Its state must be that of m.
+// quiet says that nothing is under way in the task but what meta tells, or its state.
+func (t *Task) quiet() bool {
+	m := &t.moves
+	if t.ext != nil || len(t.inFlight) > 0 || t.muteTo > 0 || len(t.marks.giving) > 0 {
+		return false
+	}
+	if len(m.rounds)+m.holding+len(m.ready)+len(m.sending)+len(m.copies)+m.mirroring+m.heldBytes > 0 {
+		return false
+	}
+	for _, live := range m.live {
+		if live {
+			return false
+		}
+	}
+	return true
+}
+
+// stand puts a task that does not run where m says. Its state must be that of m.
 func (t *Task) stand(m *Meta) {
 	t.order.Reset(m.Position.Order)
-	t.follow.Reset(m.Position.Order)
+	t.follow.Trim(m.Position.Order) // a standby may have more already
 	t.consumed = m.Consumed
 	for i, in := range t.ins {
 		in.seek(m.Position.In[i])
@@ -87,7 +106,7 @@ func (t *Task) stand(m *Meta) {
 	if f.Source != nil {
 		t.marks.source.SetState(*f.Source)
 	}
-	t.checkpoint, t.ending, t.paused = f.Checkpoint, f.Ending, f.Paused
+	t.checkpoint, t.aligned, t.ending, t.paused, t.moves.lastDone = f.Checkpoint, f.Aligned, f.Ending, f.Paused, f.Done
 	for i, in := range t.ins {
 		in.ended, in.barrier, in.blocked = f.Ended[i], f.Barriers[i], f.Blocked[i]
 	}

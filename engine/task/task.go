@@ -33,15 +33,23 @@ type Task struct {
 	op         operator.Operator
 	ctx        operator.Context
 
-	order    core.OrderLog
-	logOrder bool
-	toOrder  []uint64 // by node: order position that it has been sent
-	hasOrder uint64   // order position that the standby has said it has
-	replay   []core.Run
-	follow   core.OrderLog // the primary's order, at a standby
-	running  bool
-	loading  bool
-	replayed bool // tell the coordinator when the replay is over
+	order       core.OrderLog
+	logOrder    bool
+	toOrder     []uint64 // by node: order position that it has been sent
+	hasOrder    uint64   // order position that the standby has said it has
+	replay      []core.Run
+	follow      core.OrderLog // the primary's order, at a standby
+	running     bool
+	loading     bool
+	joining     bool // deployed beside tasks that ran already
+	cold        bool // has no base yet, or waits to be promoted
+	protection  core.Protection
+	ship        *ship     // at a primary with a standby that is shipped to
+	shipment    shipment  // at such a standby
+	upstream    *upstream // nil: of another strategy
+	muteTo      uint64    // order position up to which outputs were emitted before
+	orderBounds uint64    // how often what is held of the order has reached its bound
+	replayed    bool      // tell the coordinator when the replay is over
 
 	paused      bool
 	checkpoint  uint64 // that barriers are being aligned for
@@ -76,7 +84,9 @@ func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
 		panic("task: operator kind " + spec.Kind + " was validated but is unknown")
 	}
 	t := &Task{info: info, spec: spec, kind: kind, w: w, Epoch: d.Epoch, Role: d.Role, op: kind.New(spec)}
-	t.logOrder = spec.Recovery == "active" && !w.graph.Job.Bug("forget-order-log")
+	t.protection = w.graph.Protection(d.Task)
+	t.logOrder = t.protection.Ordered() && !w.graph.Job.Bug("forget-order-log")
+	t.cold = d.Cold
 	if kind.Keyed {
 		t.ctx.Groups = spec.Groups
 		if spec.Backend == core.BackendPebble {
@@ -103,7 +113,13 @@ func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
 		if c.Kind == core.ChanFeed {
 			next = max(d.FeedNext, 1)
 		}
-		in := NewIn(c, w.senderEpoch(c), next, w.senders(c), &w.graph.Job)
+		epoch := w.senderEpoch(c)
+		if c.From < 0 && d.HarnessEpoch > 0 {
+			epoch = d.HarnessEpoch
+		}
+		in := NewIn(c, epoch, next, w.senders(c), &w.graph.Job)
+		in.silent, in.closed = t.cold, t.onlyBase()
+		in.bases = t.protection.Strategy == core.RecoveryUpstream
 		if spec.Service.Mode == core.ServiceTimed {
 			in.window.low = 16
 		}
@@ -116,14 +132,22 @@ func newTask(w *Worker, d core.Deployment, routes []*core.Routes) *Task {
 	t.makeOuts(routes)
 	t.moves.init(t)
 	t.marks.init(t)
+	if t.protection.Strategy == core.RecoveryUpstream {
+		t.upstream = newUpstream(t)
+	}
 	return t
+}
+
+// onlyBase says that the task is a standby that does not consume: it holds the state last shipped to it.
+func (t *Task) onlyBase() bool {
+	return t.Role == core.RoleStandby && t.protection.Strategy == core.RecoveryPassive
 }
 
 func (t *Task) makeOuts(routes []*core.Routes) {
 	for _, id := range t.info.Outs {
 		c := t.w.graph.Channels[id]
 		o := NewOut(c, t.Epoch, 1)
-		o.Held = t.Role == core.RoleStandby
+		o.Held, o.hold = t.Role == core.RoleStandby, holdFor(t.w.graph, c)
 		o.SetReceivers(t.w.receivers(c))
 		t.outs = append(t.outs, o)
 		t.w.outs[id] = o
@@ -258,6 +282,9 @@ func (t *Task) consume(i int, limit uint64, nowNS int64, e *Effects) int {
 		in.take(n)
 		t.control(i, b, nowNS, e)
 		b.Release()
+		if t.muteTo > 0 && t.order.To() == t.muteTo {
+			t.unmute()
+		}
 		return n
 	}
 	in.take(n)
@@ -353,6 +380,9 @@ func (t *Task) apply(cols *core.Columns) {
 }
 
 func (t *Task) work(cols *core.Columns) {
+	if t.upstream != nil && t.upstream.op != nil {
+		t.upstream.saw(cols)
+	}
 	if t.moves.mirroring > 0 {
 		t.moves.mirror(t, cols)
 	}
@@ -536,15 +566,21 @@ func (t *Task) flush() {
 	}
 }
 
+// dropInFlight forgets what a restored task would have to consume first.
+func (t *Task) dropInFlight() {
+	for _, b := range t.inFlight {
+		b.Release()
+	}
+	t.inFlight, t.inFlightOff = nil, 0
+}
+
 func (t *Task) close() {
 	if t.keyed != nil {
 		for _, g := range t.moves.owned() {
 			t.w.e.FreedBytes += t.keyed.Bytes(g)
 		}
 	}
-	for _, b := range t.inFlight {
-		b.Release()
-	}
+	t.dropInFlight()
 	for _, in := range t.ins {
 		in.close()
 	}

@@ -92,6 +92,9 @@ func (t *Task) advanceWatermark() {
 		t.routeOut()
 	}
 	t.passWatermark()
+	if t.upstream != nil {
+		t.upstream.level(t)
+	}
 }
 
 // letOut appends to the context what the watermark lets out of a key group.

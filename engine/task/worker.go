@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/weir-bench/weir/engine/core"
-	"github.com/weir-bench/weir/engine/operator"
 	"github.com/weir-bench/weir/engine/state"
 )
 
@@ -55,6 +54,7 @@ type pendingSnapshot struct {
 	cutNS int64
 	feed  uint64 // of a source: the feed's next input
 	pos   core.Position
+	told  bool // the coordinator knows that it is taken
 }
 
 // NewWorker returns a worker without tasks.
@@ -106,25 +106,28 @@ func (w *Worker) Message(m *core.Msg, e *Effects) {
 	switch m.Type {
 	case core.MsgDeploy:
 		if err := w.deploy(m); err != nil {
-			w.say(core.Msg{Type: core.MsgTaskFailed, Epoch: m.Epoch, Err: err.Error()})
+			w.say(core.Msg{Type: core.MsgTaskFailed, Task: -1, Epoch: m.Epoch, Err: err.Error()})
 		}
 	case core.MsgStart:
-		w.start(m.Epoch)
+		w.start(m)
 	case core.MsgTopology:
 		w.topology(m.Places)
+		if m.ID > 0 {
+			w.say(core.Msg{Type: core.MsgHeld, ID: m.ID})
+		}
 	case core.MsgFence:
 		w.fence(m)
 	case core.MsgPromote:
 		w.promote(m)
 	case core.MsgCheckpointDone:
-		for _, o := range w.outs {
-			if o != nil {
-				o.stable(m.ID)
-			}
-		}
+		w.covered(m.Cuts)
 		for _, t := range w.local {
 			t.increments.complete(t, m.ID)
 		}
+	case core.MsgShip:
+		w.shipAtOnce(m)
+	case core.MsgBaseKept:
+		w.baseKept(m)
 	case core.MsgCheckpointGone:
 		for _, t := range w.local {
 			t.checkpointGone(m.ID)
@@ -132,106 +135,11 @@ func (w *Worker) Message(m *core.Msg, e *Effects) {
 	}
 }
 
-// deploy replaces all tasks of this worker by those of m. Older deployments are forgotten whole.
-func (w *Worker) deploy(m *core.Msg) error {
-	if m.Epoch <= w.epoch {
-		return nil // overtaken by a later one
-	}
-	graph, err := core.BuildGraph(*m.Job, operator.Info)
-	if err != nil {
-		return fmt.Errorf("deploy epoch %d: %w", m.Epoch, err)
-	}
-	w.clear()
-	w.graph, w.epoch, w.places = graph, m.Epoch, m.Places
-	w.tasks, w.holds = make([]*Task, len(graph.Tasks)), make([]*core.OrderLog, len(graph.Tasks))
-	w.ins, w.outs = make([]*In, len(graph.Channels)), make([]*Out, len(graph.Channels))
-	loading := 0
-	for _, d := range m.Tasks {
-		t := newTask(w, d, m.Routes)
-		w.tasks[d.Task] = t
-		w.local = append(w.local, t)
-		if t.moves.active {
-			t.moves.own(m.Routes[t.info.Operator].Owned(t.info.Index))
-		}
-		if d.Restore > 0 && (t.moves.active || graph.Job.Unaligned) {
-			t.loading = true
-			loading++
-			w.e.Loads = append(w.e.Loads, LoadRequest{Task: d.Task, Epoch: d.Epoch, Checkpoint: d.Restore,
-				From: d.RestoreFrom, Want: t.moves.owns, Into: t.keyed})
-		} else if n := operator.Preload(t.spec); n > 0 {
-			t.loading = true
-			loading++
-			w.e.Loads = append(w.e.Loads, LoadRequest{Task: d.Task, Epoch: d.Epoch, Want: t.moves.owns, Into: t.keyed, Preload: n})
-		}
-	}
-	if loading == 0 {
-		w.say(core.Msg{Type: core.MsgDeployed, Epoch: w.epoch})
-	}
-	return nil
-}
-
-func (w *Worker) clear() {
-	for _, s := range w.snapshots {
-		if s.snap != nil {
-			s.snap.Release()
-		}
-	}
-	w.snapshots = w.snapshots[:0]
-	for _, t := range w.local {
-		t.close()
-	}
-	for _, a := range w.inbox {
-		a.b.Release()
-	}
-	w.local, w.dirtyO, w.inbox = nil, nil, nil
-}
-
-// Loaded says that what r asks for was loaded, or why not.
-func (w *Worker) Loaded(r *LoadRequest, err error, e *Effects) {
-	w.e = e
-	t := w.task(r.Task, r.Epoch)
-	if t == nil {
-		return
-	}
-	t.loading = false
-	if err == nil {
-		err = t.restoreInFlight(r.InFlight)
-	}
-	if err != nil {
-		w.say(core.Msg{Type: core.MsgTaskFailed, Task: r.Task, Epoch: r.Epoch, Err: err.Error()})
-		return
-	}
-	w.say(core.Msg{Type: core.MsgRestored, Task: r.Task, Epoch: r.Epoch})
-	for _, o := range w.local {
-		if o.loading {
-			return
-		}
-	}
-	w.say(core.Msg{Type: core.MsgDeployed, Epoch: w.epoch})
-}
-
 func (w *Worker) task(id int, epoch uint32) *Task {
 	if id < 0 || id >= len(w.tasks) || w.tasks[id] == nil || w.tasks[id].Epoch != epoch {
 		return nil
 	}
 	return w.tasks[id]
-}
-
-// start lets the tasks of a deployment run: their senders are told what to send.
-func (w *Worker) start(epoch uint32) {
-	if epoch != w.epoch {
-		return
-	}
-	for _, t := range w.local {
-		if t.Epoch == epoch {
-			t.running = true
-		}
-	}
-	for _, in := range w.ins {
-		if in != nil {
-			w.askAgain(in)
-		}
-	}
 }
 
 // ConnUp says that node reached this worker anew: what it sent before may be lost.
@@ -244,9 +152,10 @@ func (w *Worker) ConnUp(node int, e *Effects) {
 		}
 	}
 	for _, t := range w.local {
-		if t.Role == core.RoleStandby {
+		if t.Role == core.RoleStandby && !t.cold {
 			w.sendOrderHave(t)
 		}
+		t.shipBroken(node)
 	}
 }
 
@@ -267,6 +176,9 @@ func (w *Worker) ConnDown(node int, e *Effects) {
 		}
 	}
 	w.orderLost(node)
+	for _, t := range w.local {
+		t.shipBroken(node)
+	}
 }
 
 func contains(s []int, n int) bool {
@@ -276,75 +188,6 @@ func contains(s []int, n int) bool {
 		}
 	}
 	return false
-}
-
-// topology learns where tasks are now.
-func (w *Worker) topology(places []core.Place) {
-	if w.graph == nil {
-		return
-	}
-	for _, p := range places {
-		w.places[p.Task] = p
-		for _, id := range w.graph.Tasks[p.Task].Ins {
-			if o := w.outs[id]; o != nil {
-				o.SetReceivers(w.nodes(p.Task))
-			}
-		}
-		for _, id := range w.graph.Tasks[p.Task].Outs {
-			if in := w.ins[id]; in != nil {
-				in.Senders = w.nodes(p.Task)
-				in.Epoch = max(in.Epoch, p.Epoch)
-			}
-		}
-	}
-}
-
-// fence refuses what older deployments of a task send, and says what arrived of it and in which order it was made.
-func (w *Worker) fence(m *core.Msg) {
-	reply := core.Msg{Type: core.MsgFenced, Task: m.Task, Epoch: m.Epoch, Received: map[int]uint64{}}
-	if w.graph != nil && m.Task < len(w.tasks) {
-		for _, id := range w.graph.Tasks[m.Task].Outs {
-			if in := w.ins[id]; in != nil {
-				in.Epoch = max(in.Epoch, m.Epoch)
-				reply.Received[id] = in.next
-			}
-		}
-		if held := w.holds[m.Task]; held != nil {
-			reply.OrderAfter, reply.Order = held.From(), held.AppendSince(nil, held.From())
-		}
-	}
-	w.say(reply)
-}
-
-// promote makes a standby the primary: it replays the known rest of the order and is then free.
-func (w *Worker) promote(m *core.Msg) {
-	if m.Task >= len(w.tasks) || w.tasks[m.Task] == nil {
-		return
-	}
-	t := w.tasks[m.Task]
-	if t.Role != core.RoleStandby {
-		return
-	}
-	if err := t.follow.Merge(m.OrderAfter, m.Order); err != nil {
-		t.fail(fmt.Errorf("promote: %w", err))
-		return
-	}
-	if len(t.replay) == 0 {
-		t.nextFollow()
-	} else { // what is being replayed ends where follow begins
-		t.replay = append(t.replay, t.follow.Runs()...)
-		t.follow.Reset(t.follow.To())
-	}
-	t.Role, t.Epoch, t.replayed = core.RolePrimary, m.Epoch, true
-	if last := t.moves.lastDone; last != nil {
-		w.sayDone(last) // the old primary may have died before it said so
-	}
-	t.toOrder, t.hasOrder = nil, t.order.To()
-	for _, o := range t.outs {
-		o.Held, o.Epoch = false, m.Epoch
-		o.takeOver(m.Received[o.Channel.ID])
-		w.dirty(o)
-	}
 }
 
 // Frame takes a batch that arrived from another node. The caller keeps its reference.
@@ -362,18 +205,28 @@ func (w *Worker) Frame(b *core.Batch, e *Effects) {
 		if w.graph.Job.Bug("trim-at-receipt") {
 			b.Ack.Consumed = max(b.Ack.Consumed, b.Ack.Limit)
 		}
-		if o.acknowledge(b.Ack) {
-			w.say(core.Msg{Type: core.MsgTaskFailed, Task: o.Channel.From, Epoch: o.Epoch,
-				Err: fmt.Sprintf("node %d misses inputs from %d on of channel %d, which the sender log no longer holds", b.Ack.From, b.Ack.Next, b.Channel)})
-			return
-		}
+		w.acknowledge(o, b.Ack)
 		o.transmit(w.send)
 	case core.KindOrder:
 		w.orderFrame(b)
+	case core.KindShip:
+		w.shipFrame(b)
 	default:
 		if in := w.ins[b.Channel]; in != nil {
 			w.accept(in, b)
 		}
+	}
+}
+
+// acknowledge takes a receiver's ack.
+func (w *Worker) acknowledge(o *Out, a core.Ack) {
+	lost, anew := o.acknowledge(a)
+	if lost {
+		w.say(core.Msg{Type: core.MsgTaskFailed, Task: o.Channel.From, Epoch: o.Epoch,
+			Err: fmt.Sprintf("node %d misses inputs from %d on of channel %d, which the sender log no longer holds", a.From, a.Next, o.Channel.ID)})
+	}
+	if anew && o.Channel.From >= 0 {
+		w.tasks[o.Channel.From].tellAgain(o)
 	}
 }
 
@@ -439,7 +292,11 @@ func (w *Worker) flush(nowNS int64, e *Effects) {
 	}
 	w.dirtyO = w.dirtyO[:0]
 	w.orderToStandbys()
+	w.cutsTaken()
 	for _, t := range w.local {
+		if t.ship != nil {
+			t.ship.commit(t)
+		}
 		for _, in := range t.ins {
 			if in.consumed > in.acked {
 				// A giver of state waits for its chunks' acknowledgement, not for a quarter of a window.
@@ -478,6 +335,9 @@ func (w *Worker) deliver(nowNS int64) bool {
 func (w *Worker) askAgain(in *In) { w.sendAck(in, w.Clock(), true, true) }
 
 func (w *Worker) sendAck(in *In, nowNS int64, resync, force bool) {
+	if in.silent {
+		return
+	}
 	a, worth := in.ack(nowNS)
 	if !worth && !force {
 		return
@@ -487,10 +347,13 @@ func (w *Worker) sendAck(in *In, nowNS int64, resync, force bool) {
 	for _, node := range in.Senders {
 		if node == w.Node {
 			if o := w.outs[in.Channel.ID]; o != nil {
-				o.acknowledge(a)
+				w.acknowledge(o, a)
 				w.dirty(o)
 			}
 			continue
+		}
+		if node < 0 {
+			continue // there is none at present
 		}
 		b := w.pool.Get()
 		b.Kind, b.Channel, b.Epoch, b.Ack = core.KindAck, in.Channel.ID, in.Epoch, a
@@ -512,13 +375,14 @@ func (w *Worker) Tick(e *Effects) {
 	for _, t := range w.local {
 		m.Meters = append(m.Meters, t.meters(w.ticks%loadTicks == 0))
 		for _, in := range t.ins {
-			if in.consumed > in.acked || in.gap || w.ticks%resyncTicks == 0 {
+			if in.consumed > in.acked || in.gap || in.open || w.ticks%resyncTicks == 0 {
 				w.sendAck(in, now, in.gap, true)
 			}
 		}
-		if t.Role == core.RoleStandby {
+		if t.Role == core.RoleStandby && !t.cold {
 			w.sendOrderHave(t)
 		}
+		t.tickBase(now)
 	}
 	w.say(m)
 }
@@ -536,6 +400,18 @@ func (t *Task) meters(loads bool) core.Meters {
 	}
 	for _, o := range t.outs {
 		m.LogBytes += o.logBytes
+		o.watchBound(t.w.graph.Job.LogBytes)
+		m.LogBounds += o.bounds
+		if o.hold != holdConsumed {
+			m.FullestBytes = max(m.FullestBytes, o.logBytes)
+		}
+	}
+	m.LogBounds += t.orderBounds
+	m.OrderBytes = orderRunBytes * len(t.order.Runs())
+	if m.Standby = t.Role == core.RoleStandby; m.Standby && loads && t.keyed != nil {
+		for g := range t.w.graph.Job.Operators[t.info.Operator].Groups {
+			m.StandbyBytes += t.keyed.Bytes(g)
+		}
 	}
 	if loads && t.moves.active && t.Role == core.RolePrimary {
 		m.Groups = t.moves.owned()
