@@ -24,7 +24,7 @@ const (
 	otherNode = 9
 )
 
-func newBench(t *testing.T, change func(j *core.Job)) *bench {
+func newBench(t testing.TB, change func(j *core.Job)) *bench {
 	t.Helper()
 	job := core.Job{ID: "t", Workers: 2, Operators: []core.OperatorSpec{
 		{Name: "a", Kind: "source", Parallelism: 1}, {Name: "b", Kind: "source", Parallelism: 1},
@@ -37,7 +37,7 @@ func newBench(t *testing.T, change func(j *core.Job)) *bench {
 	b.w = NewWorker(1, func() int64 { return b.now })
 	places := []core.Place{{Task: 0, Node: otherNode, Standby: -1, Epoch: 1}, {Task: 1, Node: otherNode, Standby: -1, Epoch: 1},
 		{Task: 2, Node: 1, Standby: -1, Epoch: 1}, {Task: 3, Node: otherNode, Standby: -1, Epoch: 1}}
-	routes := []*core.Routes{nil, nil, core.NewRoutes(4, 1), nil}
+	routes := []*core.Routes{nil, nil, core.NewRoutes(job.Operators[2].Groups, 1), nil}
 	b.w.Message(&core.Msg{Type: core.MsgDeploy, Epoch: 1, Job: &job, Places: places, Routes: routes,
 		Tasks: []core.Deployment{{Task: countTask, Role: core.RolePrimary, Epoch: 1}}}, &b.e)
 	b.w.Message(&core.Msg{Type: core.MsgStart, Epoch: 1}, &b.e)
