@@ -36,6 +36,9 @@ func (t *trial) lookAtPlaces(c *coord.Coordinator) {
 // stateLost tells the oracles whose state went with a node: that of the key groups of its tasks that nothing protects. It
 // runs on the event loop.
 func (t *trial) stateLost(node int) {
+	if verify.Promise(t.graph).Output != recovery.Gap {
+		return // the job starts again from a whole state: no count may begin again
+	}
 	var sets []*groupSet
 	for op, route := range t.placed.routes {
 		if k, ok := operator.Lookup(t.job.Operators[op].Kind); !ok || !k.Keyed {
@@ -90,7 +93,7 @@ func (t *trial) outages() (out [][2]time.Duration) {
 
 // unconfined counts what was lost although it was due outside of every outage; only a gap may lose anything at all.
 func (t *trial) unconfined(golden *workloads.Tally) (n uint64) {
-	if p, err := verify.Promise(&t.job); err != nil || p != recovery.Gap {
+	if verify.Promise(t.graph).Output != recovery.Gap {
 		return 0
 	}
 	outages, outage := t.outages(), &workloads.Tally{}

@@ -38,7 +38,6 @@ func unsupported(c *spec.Cell) []string {
 		}
 	}
 	say(c.Checkpoint.Interval.Auto, "checkpoint.interval: auto is not available; write a time, such as 1s")
-	say(c.Checkpoint.Scope != "" && c.Checkpoint.Scope != "global", "checkpoint.scope: %s is not available; write global", c.Checkpoint.Scope)
 	say(c.Workload.CatchUp.Policy == "skip" && c.Job.Query != nil, "workload.catchUp: skip is not available with a query; write burst or limit")
 	say(c.Workload.Splits > 0, "workload.splits is not available; leave it out: one split for each source task")
 	out = append(append(append(out, plannerTrouble(c)...), profileTrouble(c)...), append(preloadTrouble(c), idleTrouble(c)...)...)
@@ -49,10 +48,6 @@ func unsupported(c *spec.Cell) []string {
 	out = append(append(out, traceTrouble(c)...), queryTrouble(c)...)
 	parallelism := 0
 	for _, op := range c.Job.Operators {
-		for i := range op.Parallelism {
-			say(c.Recovery.StrategyOf(op.Name, i) != c.Recovery.StrategyOf(op.Name, 0),
-				"recovery: %s/%d has another strategy than %s/0, which is not available; name the whole operator", op.Name, i, op.Name)
-		}
 		if k, ok := operator.Lookup(op.Kind); ok && k.Source {
 			say(parallelism > 0, "job: a second source is not available, as all records come from one workload; use one source with several readers")
 			parallelism = op.Parallelism

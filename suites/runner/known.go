@@ -19,7 +19,7 @@ func Known() spec.Known {
 	k := spec.Known{
 		Migrations: []spec.MigrationInfo{{Name: controlMigration, None: true}},
 		Backends:   []string{"heap", core.BackendPebble, "remote"}, Stored: storedKinds(), CheckStore: checkStore, Triggers: triggers(), MaxKeyGroups: maxKeyGroups,
-		CheckStorage: checkAddress, BatchRecords: core.MaxBatch, RecordBytes: recordBytes,
+		CheckStorage: checkAddress, BatchRecords: core.MaxBatch, RecordBytes: recordBytes, CheckRecovery: checkRecovery,
 	}
 	for _, o := range operator.Kinds() {
 		k.Kinds = append(k.Kinds, spec.Kind{Name: o.Name, Role: role(o)})

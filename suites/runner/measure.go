@@ -3,7 +3,6 @@ package runner
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/weir-bench/weir/engine/coord"
@@ -42,6 +41,7 @@ func (t *trial) analyse(rec *stats.Recorder) runlog.Repetition {
 	t.costs(m)
 	t.storeMetrics(m)
 	t.checkpointMetrics(m)
+	t.keptMetrics(m)
 	m["send_lag_p99_ms"] = runlog.PercentileMetric(t.lag, 99)
 	m["harness_cpu_s"] = runlog.Value(t.seen.selfCPU.Seconds(), "s")
 	if t.cell.Timing.Capacity > 0 {
@@ -98,89 +98,6 @@ func (t *trial) find(kind string, from time.Duration) (coord.Trace, bool) {
 	return coord.Trace{}, false
 }
 
-// recoveryMetrics splits the recovery from the first fault: each part ends with a trace of the coordinator, the last one
-// when the delay is back in its band. The parts sum to recovery_ms.
-func (t *trial) recoveryMetrics(spike stats.Spike, m map[string]runlog.Metric) {
-	if len(t.injected) == 0 {
-		return
-	}
-	fault := t.injected[0]
-	t.firstOutputMetric(fault, m)
-	m["fenced_frames"] = runlog.Value(float64(t.seen.fenced), "frames")
-	at, ended := fault.at, true
-	part := func(name string, tr coord.Trace, found bool, reason string) {
-		switch {
-		case found:
-			m[name] = runlog.Value(runlog.MS(max(0, t.onAxis(tr)-at)), "ms")
-			at = max(at, t.onAxis(tr))
-		default:
-			m[name] = runlog.Missing("ms", reason)
-			ended = false
-		}
-	}
-	detected, ok := t.find(coord.TraceDetected, at)
-	if !ok {
-		for _, name := range []string{"detection_ms", "restart_ms", "restore_ms", "replay_ms"} {
-			m[name] = runlog.Missing("ms", "no failure was detected")
-		}
-	} else {
-		part("detection_ms", detected, true, "")
-		tr, found := t.find(coord.TraceRestartEnd, at)
-		part("restart_ms", tr, found, "the tasks did not get a new place within the trial")
-		promoted := found && tr.Detail == "standby"
-		kind := coord.TraceRestored
-		if promoted {
-			kind = coord.TracePromoted
-		}
-		tr, found = t.find(kind, at)
-		part("restore_ms", tr, found, "the tasks were not restored within the trial")
-		tr, found = t.replayed(at, promoted)
-		part("replay_ms", tr, found, "the replay did not end within the trial")
-	}
-	gone := at - fault.at
-	switch {
-	case !spike.HasBaseline || !ended && spike.Settled && ok:
-		reason := orElse(spike.Reason, "a part of the recovery did not end within the trial")
-		m["recovery_ms"], m["catchup_ms"] = runlog.Missing("ms", reason), runlog.Missing("ms", reason)
-	case !spike.Settled:
-		reason := orElse(spike.Reason, "not recovered within the trial")
-		m["recovery_ms"] = runlog.AtLeast(runlog.MS(spike.Observed), "ms", reason)
-		m["catchup_ms"] = runlog.Missing("ms", reason)
-	default:
-		m["recovery_ms"] = runlog.Value(runlog.MS(max(gone, spike.Length)), "ms")
-		m["catchup_ms"] = runlog.Value(runlog.MS(max(0, spike.Length-gone)), "ms")
-	}
-}
-
-// replayed returns the trace that ends the replay: of a rollback the one of the whole job, of a promotion the last one of
-// the promoted tasks.
-func (t *trial) replayed(from time.Duration, promoted bool) (out coord.Trace, found bool) {
-	for _, tr := range t.traces {
-		if tr.Kind != coord.TraceReplayed || t.onAxis(tr) < from || promoted != (tr.Task >= 0) {
-			continue
-		}
-		out, found = tr, true
-		if !promoted {
-			return out, true
-		}
-	}
-	return out, found
-}
-
-func (t *trial) firstOutputMetric(fault injection, m map[string]runlog.Metric) {
-	f := t.col.first
-	switch {
-	case t.col.query != nil:
-		m["first_output_ms"] = runlog.Missing("ms", "the keys of a query's outputs are others than those of its state")
-	case f.failed == nil:
-		m["first_output_ms"] = runlog.Missing("ms", "no key had its state on the worker that failed")
-	case f.atNS == 0:
-		m["first_output_ms"] = runlog.Missing("ms", "no output of the failed keys came from a successor")
-	default:
-		m["first_output_ms"] = runlog.Value(runlog.MS(time.Duration(f.atNS-t.col.originNS)-fault.at), "ms")
-	}
-}
-
 // costs are what the steady phase took of the workers.
 func (t *trial) costs(m map[string]runlog.Metric) {
 	b, a := t.seen.before, t.seen.after
@@ -204,31 +121,6 @@ func (t *trial) costs(m map[string]runlog.Metric) {
 			m["network_bytes_s"] = runlog.Value(math.Round(float64(a.network-b.network)/span), "bytes/s")
 			m["disk_bytes_s"] = runlog.Value(math.Round(float64(a.disk-b.disk)/span), "bytes/s")
 		}
-	}
-}
-
-// checkpointMetrics are about the complete checkpoints of the whole trial.
-func (t *trial) checkpointMetrics(m map[string]runlog.Metric) {
-	if t.job.Checkpoint == 0 {
-		return
-	}
-	var took, cut []float64
-	for _, tr := range t.traces {
-		switch tr.Kind {
-		case coord.TraceComplete:
-			took = append(took, float64(tr.Count)/1e6)
-		case coord.TraceSnapshot:
-			cut = append(cut, float64(tr.Count)/1e6)
-		}
-	}
-	m["checkpoints"] = runlog.Value(float64(len(took)), "checkpoints")
-	m["checkpoint_ms"], m["checkpoint_sync_ms"] = runlog.Missing("ms", "no checkpoint was complete"), runlog.Missing("ms", "no task took a snapshot")
-	if len(took) > 0 {
-		slices.Sort(took)
-		m["checkpoint_ms"] = runlog.Value(took[len(took)/2], "ms")
-	}
-	if len(cut) > 0 {
-		m["checkpoint_sync_ms"] = runlog.Value(slices.Max(cut), "ms")
 	}
 }
 
@@ -361,24 +253,23 @@ func (t *trial) verdict(rep *runlog.Repetition, steady *stats.Histogram) {
 			rep.Verdict, rep.VerdictReason = v, fmt.Sprintf(format, args...)
 		}
 	}
-	promise, err := verify.Promise(&t.job)
+	promise := verify.Promise(t.graph).Output
 	if fallback, fell := t.find(coord.TraceFallback, math.MinInt64); fell {
 		// More failed at once than the standbys cover: the job says so and rolls back.
 		if promise == recovery.Precise && !t.transactional() {
 			promise = recovery.Rollback
 		}
-		set(runlog.Unknown, "the standbys did not suffice, so the job rolled back: %s", fallback.Detail)
+		set(runlog.Unknown, "more failed at once than the strategies cover, so the whole job rolled back: %s", fallback.Detail)
 	}
 	switch {
 	case t.blind != nil:
 		set(runlog.Unknown, "%v", t.blind)
-	case err != nil:
-		set(runlog.Unknown, "%v", err)
 	default:
 		a := t.compare()
 		if !t.seen.ended {
 			a.Lost = 0 // not known to be lost
 		}
+		rep.Promised, rep.Observed = string(promise), string(verify.Observed(a))
 		broken, err := t.judge(promise, a)
 		if err != nil {
 			set(runlog.Unknown, "%v", err)

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/weir-bench/weir/chaos"
 	"github.com/weir-bench/weir/engine/coord"
@@ -13,8 +12,8 @@ import (
 type phase struct {
 	// name is what suites write.
 	name string
-	// traces are those of the coordinator that tell it.
-	traces []string
+	// told says whether a trace of the coordinator tells it.
+	told func(coord.Trace) bool
 	// byID says that the number behind the name is that of the checkpoint, not how often it happened.
 	byID bool
 	// own says that a fault waits until its own target is the one that is there: the task that it names, or one on the worker.
@@ -24,14 +23,29 @@ type phase struct {
 // phases lists the moments by their own names. Beside them, a fault can wait for any trace that measurements are made
 // from, see triggers.
 func phases() []phase {
+	kind := func(kind string) func(coord.Trace) bool { return func(tr coord.Trace) bool { return tr.Kind == kind } }
 	return []phase{
-		{name: "barrier-injected", traces: []string{coord.TraceCheckpoint}, byID: true},
-		{name: "snapshot-acknowledged", traces: []string{coord.TraceSnapshot}, byID: true, own: true},
-		{name: "restoring", traces: []string{coord.TraceRestartEnd}},
-		{name: "replaying", traces: []string{coord.TraceRestored, coord.TracePromoted}},
-		{name: "round", traces: []string{coord.TraceRound}},
-		{name: "migration-began", traces: []string{coord.TraceMigration}},
+		{name: "barrier-injected", told: kind(coord.TraceCheckpoint), byID: true},
+		{name: "snapshot-taken", told: kind(coord.TraceCut), byID: true, own: true}, // and not acknowledged
+		{name: "snapshot-acknowledged", told: kind(coord.TraceSnapshot), byID: true, own: true},
+		{name: "restoring", told: kind(coord.TraceRestartEnd)},
+		{name: "replaying", told: replays},
+		{name: "round", told: kind(coord.TraceRound)},
+		{name: "migration-began", told: kind(coord.TraceMigration)},
 	}
+}
+
+// replays says whether inputs are about to be read again: of a task that was taken over, a region, or the whole job.
+func replays(tr coord.Trace) bool {
+	switch tr.Kind {
+	case coord.TraceReplaying:
+		return true
+	case coord.TraceRestored:
+		return tr.Node == 0
+	case coord.TraceStarted:
+		return tr.Detail == regionStarted
+	}
+	return false
 }
 
 func phaseOf(name string) (phase, bool) {
@@ -71,9 +85,12 @@ func atWorker(worker int) string { return fmt.Sprintf(" on worker %d", worker) }
 // chaosEvents lists what a trace is for faults: itself, the phases that it tells, and those for the task that it is about
 // and the worker that has it.
 func (t *trial) chaosEvents(tr coord.Trace, worker func(task int) int) []chaos.Event {
-	events := []chaos.Event{{Kind: tr.Kind, ID: tr.ID}}
+	var events []chaos.Event
+	if _, same := phaseOf(tr.Kind); !same {
+		events = append(events, chaos.Event{Kind: tr.Kind, ID: tr.ID})
+	}
 	for _, p := range phases() {
-		if !slices.Contains(p.traces, tr.Kind) {
+		if !p.told(tr) {
 			continue
 		}
 		events = append(events, chaos.Event{Kind: p.name, ID: tr.ID})
@@ -127,11 +144,4 @@ func (h *holders) of(task int) int {
 		return h.worker[task]
 	}
 	return 0
-}
-
-// onTick runs on the event loop.
-func (t *trial) onTick(c *coord.Coordinator, _ *coord.Effects) {
-	if len(t.cell.Faults) > 0 {
-		t.holders.look(c, t.job.Workers)
-	}
 }

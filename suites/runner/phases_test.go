@@ -24,6 +24,8 @@ func TestPhases(t *testing.T) {
 		{Kind: coord.TraceCheckpoint, ID: 2},
 		{Kind: coord.TraceSnapshot, ID: 2, Task: count1},
 		{Kind: coord.TraceCheckpoint, ID: 3},
+		{Kind: coord.TraceCut, ID: 3, Task: count1 - 1},
+		{Kind: coord.TraceCut, ID: 3, Task: count1},
 		{Kind: coord.TraceSnapshot, ID: 3, Task: count1 - 1},
 		{Kind: coord.TraceSnapshot, ID: 3, Task: count1},
 		{Kind: coord.TraceMigration},
@@ -32,7 +34,9 @@ func TestPhases(t *testing.T) {
 		{Kind: coord.TraceDetected},
 		{Kind: coord.TraceRestartEnd},
 		{Kind: coord.TraceRestored},
-		{Kind: coord.TracePromoted, Task: 1},
+		{Kind: coord.TraceRestored, Node: 4, Task: 1},
+		{Kind: coord.TraceReplaying, Node: 4, Task: 1},
+		{Kind: coord.TraceStarted, Detail: "region"},
 	}
 	worker := func(task int) int { return map[int]int{count1: 1}[task] }
 	count := spec.Target{Kind: spec.TargetTask, Operator: "count", Task: 1}
@@ -45,16 +49,20 @@ func TestPhases(t *testing.T) {
 	}{
 		{spec.Trigger{Event: "barrier-injected", N: 3}, count, 2},
 		{spec.Trigger{Event: "barrier-injected", N: 4}, count, -1},
-		{spec.Trigger{Event: "snapshot-acknowledged", N: 3}, count, 4},
+		{spec.Trigger{Event: "snapshot-taken", N: 3}, count, 4},
+		{spec.Trigger{Event: "snapshot-taken", N: 3}, link, 3},
+		{spec.Trigger{Event: "snapshot-taken", N: 2}, count, -1},
+		{spec.Trigger{Event: "snapshot-acknowledged", N: 3}, count, 6},
 		{spec.Trigger{Event: "snapshot-acknowledged", N: 2}, one, 1},
-		{spec.Trigger{Event: "snapshot-acknowledged", N: 3}, one, 4},
+		{spec.Trigger{Event: "snapshot-acknowledged", N: 3}, one, 6},
 		{spec.Trigger{Event: "snapshot-acknowledged", N: 3}, two, -1},
-		{spec.Trigger{Event: "snapshot-acknowledged", N: 3}, link, 3},
-		{spec.Trigger{Event: "migration-began", N: 1}, one, 5},
-		{spec.Trigger{Event: "round", N: 2}, one, 7},
-		{spec.Trigger{Event: "restoring", N: 1}, one, 9},
-		{spec.Trigger{Event: "replaying", N: 1}, one, 10},
-		{spec.Trigger{Event: "replaying", N: 2}, one, 11},
+		{spec.Trigger{Event: "snapshot-acknowledged", N: 3}, link, 5},
+		{spec.Trigger{Event: "migration-began", N: 1}, one, 7},
+		{spec.Trigger{Event: "round", N: 2}, one, 9},
+		{spec.Trigger{Event: "restoring", N: 1}, one, 11},
+		{spec.Trigger{Event: "replaying", N: 1}, one, 12},
+		{spec.Trigger{Event: "replaying", N: 2}, one, 14},
+		{spec.Trigger{Event: "replaying", N: 3}, one, 15},
 		{spec.Trigger{Event: coord.TraceCheckpoint, N: 2}, one, 2},
 	} {
 		m, err := chaos.NewMachine(&chaos.Schedule{Rules: []chaos.Rule{{Fault: chaos.Fault{Kind: chaos.Kill, Target: chaos.OnNode(1)}, Probability: 1, Trigger: trigger(&c.on, c.target)}}})

@@ -18,6 +18,11 @@ checkpoint: {interval: 80ms, fullEvery: 4}
 cells:
   - {name: unaligned, recovery: checkpoint, checkpoint: {mode: unaligned}, faults: [{kind: kill, target: task count/0, on: checkpoint-complete 3}]}
   - {name: incremental, recovery: checkpoint, checkpoint: {incremental: true}, faults: [{kind: kill, target: task count/0, on: checkpoint-complete 3}]}
+  - name: on-disk
+    recovery: checkpoint
+    checkpoint: {incremental: true}
+    job: {operators: [{name: count, state: {backend: pebble, cache: 64KiB}}]}
+    faults: [{kind: kill, target: task count/0, on: checkpoint-complete 3}]
   - name: both
     recovery: checkpoint
     checkpoint: {mode: unaligned, incremental: true}
@@ -64,7 +69,7 @@ func TestKindsOfCheckpoints(t *testing.T) {
 // Everything that a cell says about fault tolerance reaches the engine.
 func TestRecoveryOfTheJob(t *testing.T) {
 	s, _ := parse(t, tiny, "objectives=[]", "job.operators.count.standbyPlacement=[1, 2]",
-		"checkpoint={interval: 250ms, mode: unaligned, inFlight: 8MiB, incremental: true, fullEvery: 7, scope: region, retain: 3, timeout: 4s}",
+		"checkpoint={interval: 250ms, mode: unaligned, inFlight: 8MiB, incremental: true, fullEvery: 7, scope: task, retain: 3, timeout: 4s}",
 		"cells=[{name: a, recovery: {strategy: checkpoint, every: 200ms, logBytes: 5MiB, maxRestarts: 9, overrides: [{operator: count, task: 1, strategy: active}, {operator: out, strategy: active}]}}]")
 	job := buildJob(&s.Cells[0], 1)
 	if job.Checkpoint.Milliseconds() != 250 || !job.Unaligned || job.InFlightBytes != 8<<20 || !job.Incremental || job.FullEvery != 7 || job.Retain != 3 || job.CheckpointTimeout.Seconds() != 4 {
@@ -74,10 +79,10 @@ func TestRecoveryOfTheJob(t *testing.T) {
 		t.Errorf("bounds: %+v", job)
 	}
 	in, count, out := job.Operators[0], job.Operators[1], job.Operators[2]
-	if in.Recovery != "checkpoint" || in.Scope != core.ScopeRegion || in.TaskRecovery != nil || in.StandbyPlace != nil {
+	if in.Recovery != "checkpoint" || in.Scope != core.ScopeTask || in.TaskRecovery != nil || in.StandbyPlace != nil {
 		t.Errorf("in: %+v", in)
 	}
-	if count.Recovery != "checkpoint" || len(count.TaskRecovery) != 2 || count.TaskRecovery[1] != "active" || count.Scope != core.ScopeRegion || len(count.StandbyPlace) != 2 || count.StandbyPlace[1] != 1 {
+	if count.Recovery != "checkpoint" || len(count.TaskRecovery) != 2 || count.TaskRecovery[1] != "active" || count.Scope != core.ScopeTask || len(count.StandbyPlace) != 2 || count.StandbyPlace[1] != 1 {
 		t.Errorf("count: %+v", count)
 	}
 	if out.Recovery != "active" || out.Scope != "" {

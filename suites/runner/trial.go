@@ -52,6 +52,7 @@ type trial struct {
 	faults      *faults     // guarded by mu until the feed has begun; nil: none
 	proxy       *chaos.Proxy
 	holders     holders // on the loop
+	kept        kept    // on the loop until the harness is closed
 	store       store
 	giveUp      context.CancelCauseFunc // ends the trial, which goes on to its end
 	memory      *memoryWatch
@@ -222,7 +223,7 @@ func (t *trial) onTrace(tr coord.Trace) {
 		t.log.begin(t.feed.originNS)
 		close(t.started)
 	}
-	if tr.Kind == coord.TracePromoted && t.col.first.armed {
+	if (tr.Kind == coord.TracePromoted || tr.Kind == coord.TraceRestored && tr.Node > 0) && t.col.first.armed && t.col.first.promotedNS == 0 {
 		t.col.first.promotedNS = tr.AtNS
 	}
 	if tr.Kind == coord.TraceMigrated {

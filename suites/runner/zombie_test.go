@@ -18,6 +18,7 @@ detection: {heartbeat: 20ms, lease: 200ms}
 job: {spares: 1}
 cells:
   - {name: active, recovery: active, faults: [{kind: freeze, target: worker 2, for: 600ms}]}
+  - {name: passive, recovery: {strategy: passive, every: 100ms}, faults: [{kind: freeze, target: worker 2, for: 600ms}]}
   - name: checkpoint
     recovery: checkpoint
     checkpoint: {interval: 100ms}
@@ -25,7 +26,7 @@ cells:
     faults: [{kind: freeze, target: worker 2, for: 600ms}]
 `
 
-// TestZombie is case 21 of the collection: each record is answered once, what the woken worker sends is refused and
+// TestZombie wakes a worker that was replaced: each record is answered once, what the woken worker sends is refused and
 // counted, and none of it is in the delays.
 func TestZombie(t *testing.T) {
 	job := tiny[strings.Index(tiny, "job:"):strings.Index(tiny, "workload:")]

@@ -4,38 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/recovery"
 )
-
-// Promise returns what a job promises: the weakest promise of its operators' strategies.
-func Promise(job *core.Job) (recovery.Promise, error) {
-	transactional := false
-	for _, op := range job.Operators {
-		transactional = transactional || op.Transactional
-	}
-	out := recovery.Precise
-	for _, op := range job.Operators {
-		s, err := recovery.Lookup(op.Recovery)
-		if err != nil {
-			return "", fmt.Errorf("operator %s: %w", op.Name, err)
-		}
-		p := s.Eager
-		if transactional {
-			p = s.Transactional
-		}
-		out = weaker(out, p)
-	}
-	return out, nil
-}
-
-func weaker(a, b recovery.Promise) recovery.Promise {
-	rank := map[recovery.Promise]int{recovery.Gap: 0, recovery.Rollback: 1, recovery.Precise: 2}
-	if rank[b] < rank[a] {
-		return b
-	}
-	return a
-}
 
 // Judge says how answers break a promise, or nothing when they keep it. A repeated answer is no broken promise of
 // rollback, and a lost one none of gap when it was due in the outage; a wrong or reordered one always is. failed says whether anything failed: without

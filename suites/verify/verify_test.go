@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/operator"
 	"github.com/weir-bench/weir/engine/recovery"
 	"github.com/weir-bench/weir/workloads"
 )
@@ -240,18 +241,45 @@ func TestGoldenOfSplits(t *testing.T) {
 	}
 }
 
+// The promise of a job is that of its weakest task with the sinks that its loss reaches; what was observed is compared
+// with it.
 func TestPromise(t *testing.T) {
-	job := &core.Job{Operators: []core.OperatorSpec{{Name: "a", Kind: "source", Recovery: "active"}, {Name: "b", Kind: "sink", Inputs: []string{"a"}, Recovery: "checkpoint"}}}
-	if p, err := Promise(job); err != nil || p != recovery.Rollback {
-		t.Errorf("eager: %s, %v", p, err)
+	for _, c := range []struct {
+		in, count, scope string
+		transactional    bool
+		want             recovery.Promise
+	}{
+		{"none", "none", "", false, recovery.Gap},
+		{"active", "active", "", false, recovery.Precise},
+		{"active", "passive", "", false, recovery.Precise},
+		{"active", "none", "", false, recovery.Gap},
+		{"checkpoint", "checkpoint", "", false, recovery.Rollback},
+		{"checkpoint", "checkpoint", "global", true, recovery.Precise},
+		{"checkpoint", "checkpoint", "region", false, recovery.Rollback},
+		{"checkpoint", "checkpoint", "task", false, recovery.Precise},
+		{"checkpoint", "active", "", false, recovery.Rollback},
+	} {
+		op := func(name, kind, strategy string, inputs ...string) core.OperatorSpec {
+			o := core.OperatorSpec{Name: name, Kind: kind, Inputs: inputs, Parallelism: 1, Recovery: strategy}
+			if strategy == "checkpoint" {
+				o.Scope = c.scope
+			}
+			return o
+		}
+		job := core.Job{Workers: 2, Operators: []core.OperatorSpec{op("in", "source", c.in), op("n", "count", c.count, "in"), op("out", "sink", c.in, "n")}}
+		job.Operators[1].Groups, job.Operators[2].Transactional = 8, c.transactional
+		g, err := core.BuildGraph(job, operator.Info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Promise(g).Output; got != c.want {
+			t.Errorf("%+v: promised %s", c, got)
+		}
 	}
-	job.Operators[1].Transactional = true
-	if p, err := Promise(job); err != nil || p != recovery.Precise {
-		t.Errorf("transactional: %s, %v", p, err)
-	}
-	job.Operators[0].Recovery = "prayer"
-	if _, err := Promise(job); err == nil {
-		t.Error("an unknown strategy has a promise")
+	for want, a := range map[recovery.Promise]Answers{recovery.Precise: {Expected: 9, Answered: 9}, recovery.Rollback: {Duplicated: 1}, recovery.Gap: {Lost: 1, Duplicated: 1}} {
+		if got := Observed(a); got != want {
+			t.Errorf("%+v: observed %s, want %s", a, got, want)
+		}
 	}
 }
 
