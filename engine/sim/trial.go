@@ -141,10 +141,7 @@ func newPlan(c Config) plan {
 	if c.Records > 0 {
 		p.records = c.Records
 	}
-	p.feed = feed{keys: 5 + r.Uint64N(60), seed: c.Seed}
-	if c.Keys > 0 {
-		p.feed.keys = c.Keys
-	}
+	p.feed = feed{keys: cmp.Or(c.Keys, 5+r.Uint64N(60)), seed: c.Seed}
 	workers := 2 + r.IntN(2)
 	groups := uint32(8 + r.IntN(24))
 	job := core.Job{ID: "sim", Seed: c.Seed, Workers: workers, Bugs: c.Bugs,
