@@ -51,6 +51,9 @@ func checkOperator(g *core.Graph, i int, horizon func(*core.OperatorSpec) error)
 		}
 	}
 	if uses(g, i, core.RecoveryUpstream) {
+		if op.Backend == core.BackendPebble {
+			return fmt.Errorf("recovery %s with backend %s: all open windows are looked through again and again, which on disk would take too long; want backend %s", core.RecoveryUpstream, op.Backend, core.BackendHeap)
+		}
 		if err := horizon(op); err != nil {
 			return fmt.Errorf("recovery %s: %w; want %s, %s or %s", core.RecoveryUpstream, err, core.RecoveryCheckpoint, core.RecoveryPassive, core.RecoveryActive)
 		}
