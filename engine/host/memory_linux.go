@@ -22,21 +22,18 @@ const (
 	// garbageBytes and garbagePercent bound the garbage beside a large heap: so much, or that share of it.
 	garbageBytes   = 128 << 20
 	garbagePercent = 8
-	// tidyBytes: so much must have been given away for a collection behind it, once nothing more has been for tidyAfter.
+	// tidyBytes: so much state of tasks that were thrown away is worth a collection, as others take their place.
 	tidyBytes   = 16 << 20
-	tidyAfter   = 500 * time.Millisecond
 	memoryEvery = 20 * time.Millisecond
 	// collectorNice is the priority of all threads but the loop: ahead of other programs, since a collector that waits for
 	// a processor makes the loop wait, and behind the loop.
 	collectorNice = loopNice / 2
 )
 
-// memory keeps the collector's pace, and tidies up behind what was given away, on a goroutine of its own.
+// memory keeps the collector's pace, and tidies up behind tasks that were thrown away, on a goroutine of its own.
 type memory struct {
-	freed  atomic.Int64 // state given away since the start
-	seen   int64
+	freed  atomic.Int64 // state thrown away since the start
 	tidied int64
-	since  time.Time // when freed was seen to change last
 	pace   int
 	sample []metrics.Sample
 	stop   chan struct{}
@@ -58,19 +55,17 @@ func (m *memory) run() {
 		select {
 		case <-m.stop:
 			return
-		case now := <-tick.C:
-			m.turn(now)
+		case <-tick.C:
+			m.turn()
 		}
 	}
 }
 
-func (m *memory) turn(now time.Time) {
+func (m *memory) turn() {
 	metrics.Read(m.sample)
-	if freed := m.freed.Load(); freed != m.seen {
-		m.seen, m.since = freed, now
-	} else if freed-m.tidied >= tidyBytes && now.Sub(m.since) >= tidyAfter {
+	if freed := m.freed.Load(); freed-m.tidied >= tidyBytes {
 		m.tidied = freed
-		debug.FreeOSMemory() // what is in parts of pages
+		debug.FreeOSMemory()
 		return
 	}
 	pace := pacePercent(int64(m.sample[0].Value.Uint64()))

@@ -64,7 +64,7 @@ type Effects struct {
 	Loads     []LoadRequest
 	Reads     []ReadRequest  // of external state
 	Writes    []WriteRequest // of external state
-	// FreedBytes is the size of state that was given away for good: its memory could be returned.
+	// FreedBytes is the size of the state of tasks that were thrown away: a collection is worth it.
 	FreedBytes int64
 	// BusyNS is how long the core must be burnt before the effects take place.
 	BusyNS int64

@@ -251,9 +251,6 @@ func (m *moves) stream(t *Task) int {
 			return 0
 		}
 		tr.snap.Release()
-		if !tr.copy {
-			t.w.e.FreedBytes += tr.bytes
-		}
 		m.sent(t, tr)
 	}
 	return 1
