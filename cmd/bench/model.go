@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -30,6 +31,22 @@ func (c *cli) modelCommand() *cobra.Command {
 	}
 	cmd.AddCommand(c.modelRoundsCommand(), c.modelPlanCommand())
 	return cmd
+}
+
+// writeAnswers prints answers one below the other, or all as JSON.
+func writeAnswers[T interface{ Write(w io.Writer) error }](w io.Writer, answers []T, asJSON bool) error {
+	if asJSON {
+		return writeJSON(w, answers)
+	}
+	for i, a := range answers {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := a.Write(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // roundsFlags are the numbers of `bench model rounds`.
@@ -69,18 +86,7 @@ func (c *cli) modelRoundsCommand() *cobra.Command {
 		if err != nil {
 			return &usageError{err: err, help: cmd.CommandPath()}
 		}
-		if asJSON {
-			return writeJSON(c.world.out, answers)
-		}
-		for i, a := range answers {
-			if i > 0 {
-				fmt.Fprintln(c.world.out)
-			}
-			if err := a.Write(c.world.out); err != nil {
-				return err
-			}
-		}
-		return nil
+		return writeAnswers(c.world.out, answers, asJSON)
 	}
 	return cmd
 }
@@ -210,18 +216,7 @@ func (c *cli) modelPlanCommand() *cobra.Command {
 		if err != nil {
 			return &usageError{err: err, help: cmd.CommandPath()}
 		}
-		if asJSON {
-			return writeJSON(c.world.out, answers)
-		}
-		for i, a := range answers {
-			if i > 0 {
-				fmt.Fprintln(c.world.out)
-			}
-			if err := a.Write(c.world.out); err != nil {
-				return err
-			}
-		}
-		return nil
+		return writeAnswers(c.world.out, answers, asJSON)
 	}
 	return cmd
 }
