@@ -61,7 +61,7 @@ type Coordinator struct {
 	topologies  uint64         // announcements that ask for an answer
 	bases       map[int]json.RawMessage
 	replaying   map[int]bool // tasks that were taken over and are not level yet
-	pastMoves   movedState
+	pastMoves   pastMoves
 	bounds      map[int]uint64 // by task: how often its logs have reached their bound
 	fullSinceNS map[int]int64
 	replay      *replayWatch
@@ -108,7 +108,7 @@ func New(job core.Job, edge *task.Edge, spares int, clock func() int64) (*Coordi
 
 // forget drops what belongs to one deployment of the whole job.
 func (c *Coordinator) forget() {
-	c.takeover, c.pastMoves = nil, movedState{}
+	c.takeover, c.pastMoves = nil, pastMoves{versions: c.versions()}
 	c.builds, c.bases, c.replaying = map[int]*build{}, map[int]json.RawMessage{}, map[int]bool{}
 	c.bounds, c.fullSinceNS = map[int]uint64{}, map[int]int64{}
 	c.checkpoints.again = map[int]uint32{}
@@ -229,7 +229,7 @@ func (c *Coordinator) Message(m *core.Msg, e *Effects) {
 		if m.Task >= 0 && m.Task < len(c.places) && c.checkpoints.again[m.Task] > 0 {
 			current = c.checkpoints.again[m.Task] // it was deployed again since
 		}
-		if m.Epoch >= current || c.phase != running {
+		if c.phase == running && m.Epoch >= current || c.phase == deploying && m.Epoch == c.epoch {
 			c.restart("task failed: " + m.Err)
 		}
 	}

@@ -25,7 +25,7 @@ const (
 
 // protectedNow says whether a task has a standby that could take over.
 func (c *Coordinator) protectedNow(task int) bool {
-	return c.places[task].Standby >= 0 && (c.builds[task] == nil || c.job.Bug("promote-half-built"))
+	return c.places[task].Standby >= 0 && c.builds[task] == nil
 }
 
 // unprotected is called when a task has lost its standby.
@@ -98,9 +98,6 @@ func (c *Coordinator) buildJoined(b *build) {
 			b.waiting[id] = true
 		}
 	}
-	if c.job.Bug("standby-without-holding") {
-		clear(b.waiting)
-	}
 	pl := &c.places[b.task]
 	pl.Standby = b.node
 	c.announceAs([]core.Place{*pl}, b.topology)
@@ -140,26 +137,30 @@ func (c *Coordinator) protected(node int, m *core.Msg) {
 	c.trace(TraceProtected, Trace{Task: m.Task, Node: b.node})
 }
 
-// moved remembers the migrations that ended.
-type movedState struct {
-	under      bool
+// pastMoves remembers the migrations that ended since the whole job was deployed.
+type pastMoves struct {
+	versions   uint64 // of all route tables, when it was last looked
 	ever       bool
 	checkpoint uint64 // highest number of a checkpoint by then
 }
 
+// versions sums up the versions of the route tables: every round of a migration counts one up.
+func (c *Coordinator) versions() (sum uint64) {
+	for _, r := range c.routes {
+		if r != nil {
+			sum += r.Version
+		}
+	}
+	return sum
+}
+
 // watchMoves is called before anything that depends on migrations: when one has ended, bases must pass it.
 func (c *Coordinator) watchMoves() {
-	if c.move != nil {
-		c.pastMoves.under = true
+	now := c.versions()
+	if c.phase != running || c.move != nil || now == c.pastMoves.versions {
 		return
 	}
-	if !c.pastMoves.under {
-		return
-	}
-	c.pastMoves = movedState{ever: true, checkpoint: c.checkpoints.last}
-	if c.phase != running {
-		return
-	}
+	c.pastMoves = pastMoves{versions: now, ever: true, checkpoint: c.checkpoints.last}
 	for _, pl := range c.places {
 		p := c.graph.Protection(pl.Task)
 		if p.Scope == core.ScopeTask || p.Scope == core.ScopeRegion {

@@ -65,7 +65,7 @@ func (c *Coordinator) react(node int, slot int) (tasks []*lostTask, ok bool) {
 	if c.takeover != nil {
 		for _, t := range c.takeover.tasks {
 			ordered := t.reaction == recovery.Promote || t.reaction == recovery.Replay
-			if done, asked := t.fenced[node]; ordered && asked && !done && !c.job.Bug("forget-lost-answers") {
+			if done, asked := t.fenced[node]; ordered && asked && !done {
 				return nil, false // it may be that only this node knew the end of the task's order
 			}
 			if t.reaction == recovery.Promote && c.places[t.id].Standby == node {
@@ -85,7 +85,7 @@ func (c *Coordinator) react(node int, slot int) (tasks []*lostTask, ok bool) {
 		case recovery.Restart:
 			return nil, false
 		case recovery.Replay:
-			if c.takeover != nil || len(c.replaying) > 0 {
+			if (c.takeover != nil || len(c.replaying) > 0) && !c.job.Bug("holder-lost-too") {
 				// What was lost before may have been all who knew the order behind outputs that have arrived; its successors
 				// know it again when they are level.
 				return nil, false
@@ -358,6 +358,9 @@ func (c *Coordinator) copyOf(t *lostTask) core.Deployment {
 		d.Base = c.bases[t.id]
 	case t.reaction == recovery.Replay && k.done != nil && k.done.epoch == k.epoch && c.graph.Protection(t.id).Scope == core.ScopeTask:
 		d.Restore, d.Alone = k.done.id, true
+		if c.job.Bug("stale-checkpoint") && d.Restore > 1 {
+			d.Restore--
+		}
 	case t.reaction == recovery.Replay: // nothing since the whole job was deployed
 		d = k.restoreFrom(t.id, k.started)
 		d.Role, d.Cold = core.RoleStandby, true

@@ -45,6 +45,9 @@ func checkOperator(g *core.Graph, i int, horizon func(*core.OperatorSpec) error)
 	if op.Scope == core.ScopeTask && job.Checkpoint == 0 {
 		return fmt.Errorf("scope %s without checkpoints: sender logs are kept until a checkpoint covers them; want a checkpoint interval", op.Scope)
 	}
+	if op.Scope == core.ScopeTask && job.Unaligned {
+		return fmt.Errorf("scope %s with unaligned barriers: what was in flight between two tasks that are lost together is in the checkpoint of neither's inputs; want aligned ones, or scope %s", op.Scope, core.ScopeGlobal)
+	}
 	for _, s := range Strategies() {
 		if s.Standby && job.Workers < 2 && uses(g, i, s.Name) {
 			return fmt.Errorf("recovery %s with %d worker: a standby on its primary's worker would be lost with it; want at least 2 workers", s.Name, job.Workers)

@@ -75,6 +75,27 @@ func Checks() []Check {
 		{"rescale", "stop-restart migrations between checkpoints", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "checkpoint", Migration: "stop-restart", Transactional: yes(), Faults: 0}
 		}},
+		{"task-scope", "lost tasks alone go back to a checkpoint and replay, under one crash: as if nothing had happened", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint:task", Migration: "none", Transactional: no(), Faults: 1, Kinds: []string{"crash"}, Records: 1500}
+		}},
+		{"two-in-a-row", "a second worker is lost soon after the first, with tasks that replay alone", 300, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint:task", Migration: "none", Transactional: no(), Faults: 2, Kinds: []string{"crash", "cut-off"}, Records: 1500}
+		}},
+		{"shipped", "passive standbys under one crash or freeze: as if nothing had happened", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "passive", Migration: "none", Transactional: no(), Faults: 1, Kinds: []string{"crash", "freeze"}, Records: 1500}
+		}},
+		{"backup", "stateless tasks replay from their senders' logs, under one crash or freeze", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "upstream", Migration: "none", Transactional: no(), Faults: 1, Kinds: []string{"crash", "freeze"}, Records: 1500}
+		}},
+		{"region", "one of two pipelines goes back to a checkpoint; the other goes on", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint:region", Migration: "none", Transactional: yes(), Faults: 1, Kinds: []string{"crash"}, Records: 1500}
+		}},
+		{"gap", "without protection: only what was under way in the outage is lost, and nothing comes twice", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "none", Migration: "none", Transactional: no(), Faults: 1, Kinds: []string{"crash"}, Records: 3000}
+		}},
+		{"mixed", "strategies mixed by operator and task, under one crash: as if nothing had happened", 200, func(s uint64) Config {
+			return Config{Seed: s, Recovery: Mixed, Migration: "none", Transactional: no(), Faults: 1, Kinds: []string{"crash"}, Records: 1500}
+		}},
 	}
 }
 
@@ -118,6 +139,16 @@ func Bugs() []Bug {
 		{"forget-in-flight", "unaligned", "what comes between the barriers is not recorded"},
 		{"in-flight-twice", "unaligned", "what came between the barriers is consumed twice after a restore"},
 		{"end-before-held", "rounds", "the end of the stream overtakes records that wait"},
+		{"fence-ignored", "zombie", "who has heard that a task is replaced still accepts what the old one sends"},
+		{"order-not-held", "task-scope", "a task's order log does not reach back to its base"},
+		{"log-forgets-early", "task-scope", "a sender log that waits for a checkpoint is trimmed when inputs are consumed"},
+		{"stale-checkpoint", "task-scope", "a lost task goes back further than the newest complete checkpoint"},
+		{"holder-lost-too", "two-in-a-row", "a second loss before those who knew its order are level again is taken over like the first"},
+		{"ship-committed-early", "mixed", "a standby stands at a base before what was emitted until there is in safe hands"},
+		{"base-before-safe", "backup", "senders forget what a task was sent before its effects are in safe hands"},
+		{"region-keeps-outputs", "region", "the collector does not go back with the tasks that write to it"},
+		{"region-without-neighbours", "region", "only tasks of the lost worker go back to the checkpoint"},
+		{"gap-replays", "gap", "a task that begins empty is sent what its predecessor was sent"},
 	}
 }
 

@@ -23,7 +23,7 @@ type JobConfig struct {
 	// Records is the number of records of the feed in all; they are due at 10,000 a second of simulated time.
 	Records uint64
 	Seed    uint64
-	// Recovery is the strategy of all operators, Transactional the kind of all sinks.
+	// Recovery is the strategy of all operators, with its scope behind a colon, Transactional the kind of all sinks.
 	Recovery      string
 	Transactional bool
 	// Faults is how many faults are injected, of the named Kinds (none named: all), while records come.
@@ -63,14 +63,11 @@ func RunJob(c JobConfig) (JobResult, error) {
 	if err := operator.Check(&c.Job); err != nil {
 		return JobResult{}, err
 	}
-	w, strat, splits, err := c.prepare()
+	w, splits, err := c.prepare()
 	if err != nil {
 		return JobResult{}, err
 	}
-	res := JobResult{Promise: strat.Eager}
-	if c.Transactional {
-		res.Promise = strat.Transactional
-	}
+	res := JobResult{Promise: weakest(c.Job, operator.Info).Output}
 	clock := func() int64 { return w.nowNS }
 	w.edge = task.NewEdge(clock, c.Feed, func(o task.Output) {
 		for i, k := range o.Columns.Keys {
@@ -104,9 +101,11 @@ func RunJob(c JobConfig) (JobResult, error) {
 }
 
 // prepare fills in the job's strategy and makes its world.
-func (c *JobConfig) prepare() (w *World, strat recovery.Strategy, splits int, err error) {
-	if strat, err = recovery.Lookup(c.Recovery); err != nil {
-		return nil, strat, 0, err
+func (c *JobConfig) prepare() (w *World, splits int, err error) {
+	name, scope, _ := strings.Cut(c.Recovery, ":")
+	strat, err := recovery.Lookup(name)
+	if err != nil {
+		return nil, 0, err
 	}
 	w = newWorld(c.Seed)
 	w.openState = c.OpenState
@@ -119,7 +118,7 @@ func (c *JobConfig) prepare() (w *World, strat recovery.Strategy, splits int, er
 	}
 	for i := range c.Job.Operators {
 		op := &c.Job.Operators[i]
-		op.Recovery = c.Recovery
+		op.Recovery, op.Scope = name, scope
 		switch k, _ := operator.Lookup(op.Kind); {
 		case k.Source:
 			splits = op.Parallelism
@@ -127,7 +126,7 @@ func (c *JobConfig) prepare() (w *World, strat recovery.Strategy, splits int, er
 			op.Transactional = c.Transactional
 		}
 	}
-	return w, strat, splits, nil
+	return w, splits, nil
 }
 
 // planEvents schedules faults and migrations.

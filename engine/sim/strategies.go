@@ -75,6 +75,15 @@ func protect(job *core.Job, name string, r *rand.Rand) {
 	}
 }
 
+// fitting takes back what does not go together with the protection that a trial has drawn.
+func fitting(job *core.Job) {
+	for i := range job.Operators {
+		if job.Operators[i].Scope == core.ScopeTask {
+			job.Unaligned = false
+		}
+	}
+}
+
 // twoPipelines adds a second pipeline with operators of its own, so that a rollback of what is connected leaves something
 // alone.
 func twoPipelines(job *core.Job) {
@@ -140,11 +149,11 @@ func (e *emission) at(i int) int64 {
 	return -1
 }
 
-// weakest returns what a job promises, which the table in recovery says.
+// weakest returns what a job promises, which the table in recovery says; nothing of a job that the coordinator refuses.
 func weakest(job core.Job, kinds func(string) (core.KindInfo, bool)) recovery.Guarantee {
 	g, err := core.BuildGraph(job, kinds)
 	if err != nil {
-		panic(err)
+		return recovery.Guarantee{}
 	}
 	return recovery.Weakest(g)
 }

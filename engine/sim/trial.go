@@ -177,6 +177,7 @@ func newPlan(c Config) plan {
 	}
 	job.Ship = pick(r, 20*time.Millisecond, 60*time.Millisecond)
 	protect(&job, strategy, r)
+	fitting(&job)
 	p.job, p.recovery = job, strategy
 	p.promise = weakest(job, operator.Info).Output
 	return p

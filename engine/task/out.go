@@ -12,10 +12,12 @@ type Out struct {
 	Held bool
 
 	hold      hold
+	forgets   bool   // planted bug: what waits for a checkpoint is forgotten when it is consumed
 	muted     bool   // what is emitted was emitted before: it gets no number
 	next      uint64 // the number of the next input
 	sent      uint64 // highest number ever sent to a primary
 	ended     bool   // the end of the stream was emitted
+	replays   bool   // planted bug: who begins without a past is sent what its predecessor was
 	open      *core.Batch
 	log       []*core.Batch
 	head      int
@@ -247,7 +249,7 @@ func (o *Out) acknowledge(a core.Ack) (lost, anew bool) {
 			least = min(least, r.consumed)
 		}
 	}
-	if o.hold != holdCheckpoint && len(o.receivers) > 0 && least != ^uint64(0) {
+	if (o.hold != holdCheckpoint || o.forgets) && len(o.receivers) > 0 && least != ^uint64(0) {
 		if !o.Held {
 			least = min(least, o.next-1)
 		}
@@ -262,6 +264,9 @@ func (o *Out) acknowledge(a core.Ack) (lost, anew bool) {
 func (o *Out) begin(r *receiver, a *core.Ack) (first bool) {
 	if first = r.openedAt == 0; first {
 		r.openedAt = max(o.sent, o.safe) + 1
+		if o.replays {
+			r.openedAt = o.safe + 1
+		}
 		r.got = r.openedAt
 	}
 	a.Next, a.Consumed, a.Safe, a.Resync = r.openedAt, r.openedAt-1, r.openedAt-1, !r.synced

@@ -101,6 +101,9 @@ func (t *Task) stand(m *Meta) {
 		o.seek(m.Position.Out[i])
 	}
 	f := &m.Flow
+	if t.w.graph.Job.Bug("base-without-flow") {
+		return
+	}
 	copy(t.marks.ins, f.Watermarks)
 	t.marks.now, t.marks.due = f.Watermark, f.Due
 	if f.Source != nil {

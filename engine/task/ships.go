@@ -278,7 +278,7 @@ func (w *Worker) shipFrame(b *core.Batch) {
 func (t *Task) takeShip(b *core.Batch) {
 	s := &t.shipment
 	kind := b.Control.ID
-	if s.refused && !t.w.graph.Job.Bug("ship-of-a-zombie") {
+	if s.refused {
 		return
 	}
 	if t.running { // it follows already; that word was lost

@@ -148,6 +148,7 @@ func (t *Task) makeOuts(routes []*core.Routes) {
 		c := t.w.graph.Channels[id]
 		o := NewOut(c, t.Epoch, 1)
 		o.Held, o.hold = t.Role == core.RoleStandby, holdFor(t.w.graph, c)
+		o.replays, o.forgets = t.w.graph.Job.Bug("gap-replays"), t.w.graph.Job.Bug("log-forgets-early")
 		o.SetReceivers(t.w.receivers(c))
 		t.outs = append(t.outs, o)
 		t.w.outs[id] = o
