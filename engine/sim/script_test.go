@@ -95,12 +95,8 @@ func (s *script) job(t *testing.T, d *datadriven.TestData) string {
 			d.ScanArgs(t, name, to)
 		}
 	}
-	strat, err := recovery.Lookup(rec)
-	if err != nil {
-		t.Fatal(err)
-	}
 	op := func(name, kind string, par int, in ...string) core.OperatorSpec {
-		return core.OperatorSpec{Name: name, Kind: kind, Parallelism: par, Inputs: in, Recovery: rec}
+		return core.OperatorSpec{Name: name, Kind: kind, Parallelism: par, Inputs: in}
 	}
 	count := op("count", "count", 2, "in")
 	count.Groups, count.ValueBytes = 8, 8
@@ -109,10 +105,11 @@ func (s *script) job(t *testing.T, d *datadriven.TestData) string {
 	}
 	out := op("out", "sink", 2, "count")
 	out.Transactional = sink == "transactional"
-	p := plan{splits: sources, records: uint64(records), spares: &spares, promise: strat.Eager, feed: feed{keys: 20, seed: 1},
+	p := plan{splits: sources, records: uint64(records), spares: &spares, promise: recovery.Precise, feed: feed{keys: 20, seed: 1},
 		job: core.Job{ID: "sim", Workers: workers, Checkpoint: time.Duration(every) * time.Millisecond, CheckpointTimeout: 200 * time.Millisecond,
 			Heartbeat: 20 * time.Millisecond, Lease: time.Duration(lease) * time.Millisecond,
 			Operators: []core.OperatorSpec{op("in", "source", sources), count, out}}}
+	protectScript(&p.job, rec)
 	s.w, s.o = newTrial(1, p)
 	s.w.jitterNS = 50_000
 	s.shown, s.hidden = 0, map[string]bool{coord.TraceSnapshot: true, coord.TraceCut: true}
@@ -234,4 +231,19 @@ func (s *script) migrate(t *testing.T, d *datadriven.TestData) string {
 
 func (s *script) owners() string {
 	return fmt.Sprint(s.w.coord.Routes(1).Task)
+}
+
+// protectScript gives a script's operators their recovery; mixed is of its own.
+func protectScript(job *core.Job, name string) {
+	if name != Mixed {
+		protect(job, name, nil)
+		return
+	}
+	for i := range job.Operators {
+		if op := &job.Operators[i]; i == 0 {
+			op.Recovery = core.RecoveryActive
+		} else {
+			op.Recovery, op.Scope = core.RecoveryCheckpoint, core.ScopeTask
+		}
+	}
 }

@@ -50,6 +50,25 @@ func TestSeedsThatOnceFailed(t *testing.T) {
 	}
 }
 
+// TestSeedsThatOnceFailedByRecovery runs again what found a bug once in recovery task by task: a second loss of who knew an
+// order, acks of tasks that were deployed again, tasks started before their state was there, a migration between two
+// ticks, unaligned barriers, a source that did not know where it stood.
+func TestSeedsThatOnceFailedByRecovery(t *testing.T) {
+	for _, c := range []Config{
+		{Recovery: "checkpoint:task", Seed: 39, Migration: "none"}, {Recovery: "checkpoint:task", Seed: 72, Migration: "none"},
+		{Recovery: "checkpoint:task", Seed: 196, Migration: "none"}, {Recovery: "checkpoint:task", Seed: 20011},
+		{Recovery: "checkpoint:task", Seed: 20190}, {Recovery: "checkpoint:task", Seed: 20571}, {Recovery: "upstream", Seed: 20092},
+		{Recovery: "upstream", Seed: 20513}, {Recovery: "passive", Seed: 1019}, {Recovery: "checkpoint:region", Seed: 397, Migration: "none"},
+		{Recovery: "checkpoint:region", Seed: 398, Migration: "none"}, {Recovery: Mixed, Seed: 1120}, {Recovery: "none", Seed: 30277},
+		{Recovery: "none", Seed: 30297},
+	} {
+		c.Faults = -1
+		if r := Run(c); r.Violation != "" {
+			report(t, r)
+		}
+	}
+}
+
 // TestSameSeedSameHash says that a run depends on nothing but its seed.
 func TestSameSeedSameHash(t *testing.T) {
 	for s := uint64(1); s <= 40; s++ {

@@ -212,7 +212,7 @@ func Run(c Config) Result {
 	res.Answers = oracle.answers()
 	if p.promise == recovery.Gap {
 		oracle.outages = w.outages(350 * ms)
-		if !slices.ContainsFunc(res.Faults, func(f string) bool { return !strings.HasPrefix(f, "crash@") }) {
+		if !slices.ContainsFunc(res.Faults, func(f string) bool { return !strings.HasPrefix(f, "crash@") }) && p.migration != "stop-restart" { // which keeps records waiting
 			oracle.outages = w.outages(60 * ms)
 		}
 		oracle.emission, oracle.again = &w.emission, w.traced(coord.TraceFallback)

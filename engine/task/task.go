@@ -325,6 +325,9 @@ func (t *Task) pick() (in int, limit uint64) {
 		t.w.say(core.Msg{Type: core.MsgReplayed, Task: t.info.ID, Epoch: t.Epoch})
 	}
 	n := len(t.ins)
+	if t.kind.Source && t.feedOpen() {
+		return -1, 0 // a barrier must not find a source that does not know where it stands
+	}
 	for i, in := range t.ins {
 		if in.queued > 0 && (in.Channel.Kind == core.ChanControl || in.Channel.Kind == core.ChanPeer) {
 			return i, ^uint64(0)
@@ -340,6 +343,16 @@ func (t *Task) pick() (in int, limit uint64) {
 		return i, ^uint64(0)
 	}
 	return -1, 0
+}
+
+// feedOpen says that a source without a past has not been sent anything of the feed yet.
+func (t *Task) feedOpen() bool {
+	for _, in := range t.ins {
+		if in.open && in.Channel.Kind == core.ChanFeed {
+			return true
+		}
+	}
+	return false
 }
 
 // nextFollow takes the part of the primary's order that was not consumed yet.
