@@ -73,6 +73,7 @@ func migrationOrder() []display {
 		{"round_install_ms", "· longest install of a round", "ms", 1, false},
 		{"round_drain_ms", "· longest drain of a round", "ms", 1, false},
 		{"move_rss_ratio", "highest memory while it moves, of that before", "×", 1, true},
+		{"move_rss_bytes", "· in all", "MB", 1e6, true},
 		{"rounds_recommended", "· rounds recommended", "", 1, false},
 		{"longest_wait_ms", "longest delay while state moved", "ms", 1, true},
 		{"predicted_wait_ms", "· expected", "ms", 1, false},
