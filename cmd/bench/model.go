@@ -51,9 +51,9 @@ func writeAnswers[T interface{ Write(w io.Writer) error }](w io.Writer, answers 
 
 // roundsFlags are the numbers of `bench model rounds`.
 type roundsFlags struct {
-	state, largest, bandwidth string
-	m                         model.Migration
-	o                         calc.RoundsOptions
+	state, largest, bandwidth, stream string
+	m                                 model.Migration
+	o                                 calc.RoundsOptions
 }
 
 func (c *cli) modelRoundsCommand() *cobra.Command {
@@ -73,6 +73,9 @@ func (c *cli) modelRoundsCommand() *cobra.Command {
 	fl.StringVar(&f.largest, "largest-group", "0B", "state of the largest group, a `size`; 0B when groups are alike")
 	fl.StringVar(&f.bandwidth, "bandwidth", "", "serialising, sending and installing together, as a `size` a second such as 250MiB")
 	fl.DurationVar(&f.m.SyncCost, "sync-cost", 0, "fixed cost of a round")
+	fl.StringVar(&f.stream, "stream-bandwidth", "0B", "what a large round adds, as a `size` a second, when the three overlap in it; 0B for no such rounds")
+	fl.DurationVar(&f.m.StreamSyncCost, "stream-sync-cost", 0, "fixed cost of a large round; a round takes the lesser of the two")
+	fl.DurationVar(&f.m.Jitter, "jitter", 0, "standard deviation of a round's longest wait, which raises the peak of many rounds")
 	fl.IntVar(&f.m.Groups, "groups", 0, "key groups that move")
 	fl.Float64Var(&f.m.Utilisation, "utilisation", 0, "share of its time that the waiting task works, from 0 to below 1")
 	fl.Float64Var(&f.m.ArrivalPerSecond, "arrivals", 1, "records a second of the whole instance")
@@ -134,6 +137,7 @@ func (f *roundsFlags) read() error {
 	}{
 		{"state", f.state, "give the state to move", func(b spec.Bytes) { f.m.StateBytes = int64(b) }},
 		{"largest-group", f.largest, "give a size, or 0B", func(b spec.Bytes) { f.m.LargestGroupBytes = int64(b) }},
+		{"stream-bandwidth", f.stream, "give the bytes a second, or 0B", func(b spec.Bytes) { f.m.StreamBandwidthBytesPerSecond = float64(b) }},
 		{"bandwidth", f.bandwidth, "give the bytes a second", func(b spec.Bytes) { f.m.BandwidthBytesPerSecond = float64(b) }},
 	} {
 		if s.value == "" {

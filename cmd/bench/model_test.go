@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -26,6 +27,8 @@ func TestBadModelInput(t *testing.T) {
 		{rounds + "--utilisation NaN", "bench: utilisation NaN: want 0 ≤ ρ < 1*"},
 		{rounds + "--sync-cost 0s", "bench: synchronisation cost 0s: want above 0*"},
 		{rounds + "--largest-group 200MB", "bench: state of 100000000 bytes, largest group of 200000000*"},
+		{rounds + "--jitter -1ms", "bench: jitter -1ms: want at least 0*"},
+		{rounds + "--stream-bandwidth 200MB", "bench: fixed cost of large rounds 0s: want above 0*"},
 		{rounds + "--spike-weight 0", "bench: weights 0 of spike and 1 of duration*"},
 		{rounds + "--peak -1s", "bench: --peak is -1s; use 0, or a time such as 20ms\n" + r},
 		{rounds + "a b", "bench: unexpected argument \"b\"\n" + r},
@@ -56,6 +59,20 @@ func TestBadGroupFiles(t *testing.T) {
 		got := bench(t, app{known: known}, nil, text, "model", "plan", "--loads", "-")
 		if got.code != exitUsage || got.out != "" || got.err != "bench: "+want+"\n"+see(" model plan") {
 			t.Errorf("%q: code %d, out %q, err %q, want %q", text, got.code, got.out, got.err, want)
+		}
+	}
+}
+
+// One round of 100 MB takes 50 + 500 ms by the line of large ones; of two the longest is 2·0.5895 ms above 50 + 250 ms.
+func TestModelRoundsWithJitterAndStreaming(t *testing.T) {
+	got := bench(t, app{known: known}, nil, "", strings.Fields(rounds+"--stream-bandwidth 200MB --stream-sync-cost 50ms --jitter 2ms --json")...)
+	var answers []calc.RoundsAnswer
+	if err := json.Unmarshal([]byte(got.out), &answers); err != nil || got.code != 0 {
+		t.Fatalf("code %d, %v, err %s", got.code, err, got.err)
+	}
+	for i, want := range []float64{550, 301.179} {
+		if r := answers[0].Rows[i]; math.Abs(r.PeakMS-want) > 0.01 {
+			t.Errorf("%d rounds: peak %v ms, want %v", r.Rounds, r.PeakMS, want)
 		}
 	}
 }

@@ -23,14 +23,25 @@ type Migration struct {
 	// LargestGroupBytes is the state of the largest moving group, or 0 when
 	// groups are alike. A group is never split, so no round with it is shorter.
 	LargestGroupBytes int64
+	// StreamBandwidthBytesPerSecond B and StreamSyncCost f are the line of rounds
+	// so large that packing, sending and installing overlap in a pipeline: such a
+	// round of S bytes takes f + S/B, a small one c + S/b, and any the lesser of
+	// the two. B is the rate of the slowest stage, b that of all stages one after
+	// the other, and f − c the time to fill the pipeline (Hennessy and Patterson,
+	// Computer Architecture, appendix C). B = 0: no round is that large.
+	StreamBandwidthBytesPerSecond float64
+	StreamSyncCost                time.Duration
+	// Jitter σ is the standard deviation of the longest wait of a round about the
+	// round's time, from whatever else goes on. It counts for peaks only.
+	Jitter time.Duration
 }
 
 // RoundPrediction is what the model expects of one N.
 type RoundPrediction struct {
 	Rounds     int
-	Peak       time.Duration // c + max(a/N, largest group/b), the longest wait of a record
+	Peak       time.Duration // longest wait of a record: T, or that of the largest group alone, and σ·NormalMaximum(N)
 	Disruption time.Duration // peak/(1−ρ), until the backlog of the longest round is gone
-	Duration   time.Duration // N·T/(1−ρ), rounds of T = c + a/N one after the other, each drained
+	Duration   time.Duration // N·T/(1−ρ), rounds of T one after the other, each drained
 	// DelayAll and DelayMoving are Σ excess delay, in record-seconds, when all
 	// records of the instance wait in a round, or only those of its groups.
 	DelayAllRecordSeconds    float64
@@ -42,6 +53,36 @@ type RoundChoice struct {
 	Rounds int
 	Ideal  float64 // before rounding and limits
 	Capped bool    // Rounds was limited by 1 or by the number of groups
+}
+
+// NormalMaximum is the expected maximum of n independent standard normal
+// variables, Φ⁻¹((n − 3/8)/(n + 1/4)) (Blom, Statistical Estimates and
+// Transformed Beta-Variables, 1958): 0 for one, within 5 % for every n, and
+// below √(2 ln n), to which it grows. It is NaN for n < 1.
+func NormalMaximum(n int) float64 {
+	if n < 1 {
+		return math.NaN()
+	}
+	p := (float64(n) - 0.375) / (float64(n) + 0.25)
+	return math.Sqrt2 * math.Erfinv(2*p-1)
+}
+
+// Round is T, the mean time of a round of so many bytes: min(c + S/b, f + S/B).
+// The model's parameters are taken as they are; see Predict for their check.
+func (m Migration) Round(bytes int64) time.Duration { return seconds(m.round(float64(bytes))) }
+
+func (m Migration) round(bytes float64) float64 {
+	t := m.SyncCost.Seconds() + bytes/m.BandwidthBytesPerSecond
+	if m.StreamBandwidthBytesPerSecond > 0 {
+		t = min(t, m.StreamSyncCost.Seconds()+bytes/m.StreamBandwidthBytesPerSecond)
+	}
+	return t
+}
+
+// peak is the longest wait of n rounds, in seconds.
+func (m Migration) peak(n int) float64 {
+	t := max(m.round(float64(m.StateBytes)/float64(n)), m.round(float64(m.LargestGroupBytes)))
+	return t + m.Jitter.Seconds()*NormalMaximum(n)
 }
 
 // Transfer is a = S/b, the time to move everything without synchronisation.
@@ -64,8 +105,8 @@ func (m Migration) Predict(rounds int) (RoundPrediction, error) {
 		return RoundPrediction{}, fmt.Errorf("%d rounds for %d groups: want 1 … %d: %w", rounds, m.Groups, m.Groups, ErrParameter)
 	}
 	n := float64(rounds)
-	t := m.SyncCost.Seconds() + m.transfer()/n
-	peak := max(t, m.SyncCost.Seconds()+m.largest())
+	t := m.round(float64(m.StateBytes) / n)
+	peak := m.peak(rounds)
 	triangle := t * t / (2 * (1 - m.Utilisation))
 	return RoundPrediction{
 		Rounds:                   rounds,
@@ -94,7 +135,8 @@ func (m Migration) Sweep() ([]RoundPrediction, error) {
 
 // RoundsAllWait is the N with the least total delay when the whole instance
 // waits in each round: N·(c+a/N)² is least at N = a/c. Of the two integers
-// beside it the better is taken. Errors wrap ErrParameter.
+// beside it the better is taken. Such an N makes small rounds, so the line of
+// large ones plays no part. Errors wrap ErrParameter.
 func (m Migration) RoundsAllWait() (RoundChoice, error) {
 	if err := m.check(); err != nil {
 		return RoundChoice{}, err
@@ -122,29 +164,43 @@ func (m Migration) RoundsMovingWait(spikeWeight, durationWeight float64) (RoundC
 	}), nil
 }
 
-// RoundsForPeak is the least N whose peak T does not exceed the limit:
-// N ≥ a/(L−c). It errors with ErrPeakTarget when the limit does not exceed c or
-// needs more rounds than there are groups, and names the lowest peak that can be
-// had; bad parameters wrap ErrParameter.
+// RoundsForPeak is the least N whose peak does not exceed the limit L; without
+// jitter and streaming N ≥ a/(L−c), which is the Ideal. It errors with
+// ErrPeakTarget when no N up to the number of groups keeps it, and names the
+// lowest peak that can be had; bad parameters wrap ErrParameter. Jitter grows
+// with N, so that more rounds do not always lower the peak.
 func (m Migration) RoundsForPeak(limit time.Duration) (RoundChoice, error) {
 	if err := m.check(); err != nil {
 		return RoundChoice{}, err
 	}
-	a, c := m.transfer(), m.SyncCost.Seconds()
-	lowest := seconds(c + max(a/float64(m.Groups), m.largest()))
-	if limit <= m.SyncCost {
+	least, enough := math.Inf(1), limit.Seconds()*(1+1e-12)
+	for n := 1; n <= m.Groups; n++ {
+		p := m.peak(n)
+		if p <= enough {
+			return m.chosenForPeak(n, limit), nil
+		}
+		least = min(least, p)
+	}
+	lowest := seconds(least)
+	switch needed := math.Ceil(m.transfer() / (limit - m.SyncCost).Seconds() * (1 - 1e-12)); {
+	case limit <= m.SyncCost:
 		return RoundChoice{}, fmt.Errorf("peak %v: one round alone costs %v, want at least %v: %w", limit, m.SyncCost, lowest, ErrPeakTarget)
+	case m.round(float64(m.LargestGroupBytes)) > enough:
+		return RoundChoice{}, fmt.Errorf("peak %v: the largest group of %d bytes alone takes %v, want at least %v: %w", limit, m.LargestGroupBytes, m.Round(m.LargestGroupBytes), lowest, ErrPeakTarget)
+	case m.Jitter > 0:
+		return RoundChoice{}, fmt.Errorf("peak %v: no number of rounds of %d groups keeps it with a jitter of %v, want at least %v: %w", limit, m.Groups, m.Jitter, lowest, ErrPeakTarget)
+	default:
+		return RoundChoice{}, fmt.Errorf("peak %v: %.0f rounds needed but only %d groups move, want at least %v: %w", limit, needed, m.Groups, lowest, ErrPeakTarget)
 	}
-	if room := limit.Seconds() - c; m.largest() > room*(1+1e-12) {
-		return RoundChoice{}, fmt.Errorf("peak %v: the largest group of %d bytes alone takes %v, want at least %v: %w", limit, m.LargestGroupBytes, lowest, lowest, ErrPeakTarget)
+}
+
+// chosenForPeak is n, the least that keeps the limit. Where a/(L−c) does not give n, n is the ideal itself.
+func (m Migration) chosenForPeak(n int, limit time.Duration) RoundChoice {
+	ideal := m.transfer() / (limit - m.SyncCost).Seconds()
+	if limit <= m.SyncCost || max(1, math.Ceil(ideal*(1-1e-12))) != float64(n) {
+		ideal = float64(n)
 	}
-	ideal := a / (limit.Seconds() - c)
-	// The tolerance keeps a target that is met exactly from costing a round.
-	n := max(1, math.Ceil(ideal*(1-1e-12)))
-	if n > float64(m.Groups) {
-		return RoundChoice{}, fmt.Errorf("peak %v: %.0f rounds needed but only %d groups move, want at least %v: %w", limit, n, m.Groups, lowest, ErrPeakTarget)
-	}
-	return RoundChoice{Rounds: int(n), Ideal: ideal, Capped: ideal < 1}, nil
+	return RoundChoice{Rounds: n, Ideal: ideal, Capped: ideal < 1}
 }
 
 // GroupsAbovePeak lists the indices of the groups whose transfer alone, with the
@@ -156,15 +212,11 @@ func (m Migration) GroupsAbovePeak(stateBytes []int64, limit time.Duration) ([]i
 	}
 	var above []int
 	for g, b := range stateBytes {
-		if m.SyncCost.Seconds()+float64(b)/m.BandwidthBytesPerSecond > limit.Seconds()*(1+1e-12) {
+		if m.round(float64(b)) > limit.Seconds()*(1+1e-12) {
 			above = append(above, g)
 		}
 	}
 	return above, nil
-}
-
-func (m Migration) largest() float64 {
-	return float64(m.LargestGroupBytes) / m.BandwidthBytesPerSecond
 }
 
 func (m Migration) transfer() float64 { return float64(m.StateBytes) / m.BandwidthBytesPerSecond }
@@ -191,6 +243,12 @@ func (m Migration) check() error {
 		return fmt.Errorf("bandwidth of %v bytes per second: want a finite number above 0: %w", m.BandwidthBytesPerSecond, ErrParameter)
 	case m.SyncCost <= 0:
 		return fmt.Errorf("synchronisation cost %v: want above 0, as rounds that cost nothing have no best number: %w", m.SyncCost, ErrParameter)
+	case !(m.StreamBandwidthBytesPerSecond >= 0) || math.IsInf(m.StreamBandwidthBytesPerSecond, 1):
+		return fmt.Errorf("bandwidth of large rounds of %v bytes per second: want a finite number above 0, or 0 for no such line: %w", m.StreamBandwidthBytesPerSecond, ErrParameter)
+	case m.StreamSyncCost < 0 || m.StreamBandwidthBytesPerSecond > 0 && m.StreamSyncCost == 0:
+		return fmt.Errorf("fixed cost of large rounds %v: want above 0: %w", m.StreamSyncCost, ErrParameter)
+	case m.Jitter < 0:
+		return fmt.Errorf("jitter %v: want at least 0: %w", m.Jitter, ErrParameter)
 	case !(m.Utilisation >= 0 && m.Utilisation < 1):
 		return fmt.Errorf("utilisation %v: want 0 ≤ ρ < 1, since a task at capacity never drains: %w", m.Utilisation, ErrParameter)
 	case !(m.ArrivalPerSecond >= 0) || math.IsInf(m.ArrivalPerSecond, 1):

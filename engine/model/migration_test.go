@@ -140,6 +140,77 @@ func TestLargestGroupSetsTheFloor(t *testing.T) {
 	}
 }
 
+// Large rounds stream: 50 ms and 2 GiB/s, which is less than 10 ms and 1 GiB/s above 80 MiB.
+func TestLargeRoundsAreOnTheirOwnLine(t *testing.T) {
+	m := rounds()
+	m.StreamBandwidthBytesPerSecond, m.StreamSyncCost = 2<<30, 50*time.Millisecond
+	for n, want := range map[int]float64{1: 0.55, 2: 0.30, 8: 0.1125, 16: 0.0725, 64: 0.025625} {
+		p, err := m.Predict(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "peak", p.Peak.Seconds(), want, 1e-9)
+		near(t, "duration", p.Duration.Seconds(), float64(n)*want*4, 1e-9)
+	}
+	if d := m.Round(80 << 20); d != 88125*time.Microsecond {
+		t.Errorf("a round of 80 MiB: %v, want 88.125 ms", d)
+	}
+	if c, err := m.RoundsForPeak(300 * time.Millisecond); err != nil || c.Rounds != 2 {
+		t.Errorf("peak 300 ms: %+v, %v, want 2 rounds, as they stream", c, err)
+	}
+}
+
+// The expected maxima of 1, 2, 5, 10 and 100 normals are known: 0, 1/√π, 1.16296, 1.53875, 2.50759 (Harter 1961).
+func TestNormalMaximumByTheTables(t *testing.T) {
+	for n, want := range map[int]float64{1: 0, 2: 0.56419, 5: 1.16296, 10: 1.53875, 100: 2.50759} {
+		if got := NormalMaximum(n); math.Abs(got-want) > 0.05*want+1e-12 {
+			t.Errorf("maximum of %d: %v, want %v within 5 %%", n, got, want)
+		}
+	}
+	for n := 2; n < 10_000; n++ {
+		if z := NormalMaximum(n); z <= NormalMaximum(n-1) || z >= math.Sqrt(2*math.Log(float64(n))) {
+			t.Fatalf("maximum of %d is %v: want it to rise, below √(2 ln n)", n, z)
+		}
+	}
+	if !math.IsNaN(NormalMaximum(0)) {
+		t.Error("a maximum of nothing")
+	}
+}
+
+// σ = 20 ms: with 100 rounds the longest is 20 + 20·Φ⁻¹(99.625/100.25) = 20 + 20·2.4984 ms.
+func TestJitterRaisesThePeakOnly(t *testing.T) {
+	m := rounds()
+	m.Jitter = 20 * time.Millisecond
+	plain, err := rounds().Predict(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Predict(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "peak", p.Peak.Seconds(), 0.02+0.02*2.4984, 1e-4)
+	if p.Duration != plain.Duration || p.DelayAllRecordSeconds != plain.DelayAllRecordSeconds {
+		t.Errorf("jitter changes more than the peak: %+v and %+v", p, plain)
+	}
+	one, err := m.Predict(1)
+	if err != nil || one.Peak != 1010*time.Millisecond {
+		t.Errorf("one round: %v, %v, want the mean of 1.01 s", one.Peak, err)
+	}
+	c, err := m.RoundsForPeak(100 * time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= c.Rounds; n++ {
+		if p, _ := m.Predict(n); p.Peak <= 100*time.Millisecond != (n == c.Rounds) {
+			t.Errorf("100 ms: %d rounds chosen, and %d lead to %v", c.Rounds, n, p.Peak)
+		}
+	}
+	if _, err := m.RoundsForPeak(40 * time.Millisecond); !errors.Is(err, ErrPeakTarget) {
+		t.Errorf("40 ms with a jitter of 20 ms: %v, want ErrPeakTarget", err)
+	}
+}
+
 func TestSweepEndsWithAllGroups(t *testing.T) {
 	for _, groups := range []int{1, 2, 3, 63, 64, 65} {
 		m := rounds()
@@ -166,6 +237,9 @@ func TestMigrationRefusesBadInput(t *testing.T) {
 		"no bandwidth":   func(m *Migration) { m.BandwidthBytesPerSecond = 0 },
 		"NaN bandwidth":  func(m *Migration) { m.BandwidthBytesPerSecond = math.NaN() },
 		"free round":     func(m *Migration) { m.SyncCost = 0 },
+		"jitter":         func(m *Migration) { m.Jitter = -1 },
+		"stream":         func(m *Migration) { m.StreamBandwidthBytesPerSecond = math.NaN() },
+		"free stream":    func(m *Migration) { m.StreamBandwidthBytesPerSecond = 1e9 },
 		"at capacity":    func(m *Migration) { m.Utilisation = 1 },
 		"share":          func(m *Migration) { m.MovingShare = 1.1 },
 		"no group":       func(m *Migration) { m.Groups = 0 },

@@ -34,14 +34,21 @@ type ModelNote struct {
 	Utilisation             float64 `json:"utilisation"`
 	ArrivalPerSecond        float64 `json:"arrival_per_second"`
 	MovingShare             float64 `json:"moving_share"`
+	JitterMS                float64 `json:"jitter_ms"`
+	// The line of large rounds; 0 when there was none.
+	StreamBandwidthBytesPerSecond float64 `json:"stream_bandwidth_bytes_per_second"`
+	StreamSyncCostMS              float64 `json:"stream_sync_cost_ms"`
 }
 
 // Migration is the note as the model's parameters.
 func (n ModelNote) Migration() model.Migration {
 	return model.Migration{StateBytes: n.StateBytes, BandwidthBytesPerSecond: n.BandwidthBytesPerSecond,
-		SyncCost: time.Duration(n.SyncCostMS * float64(time.Millisecond)), Utilisation: n.Utilisation, ArrivalPerSecond: n.ArrivalPerSecond,
+		StreamBandwidthBytesPerSecond: n.StreamBandwidthBytesPerSecond, StreamSyncCost: fromMS(n.StreamSyncCostMS),
+		SyncCost: fromMS(n.SyncCostMS), Jitter: fromMS(n.JitterMS), Utilisation: n.Utilisation, ArrivalPerSecond: n.ArrivalPerSecond,
 		MovingShare: n.MovingShare, Groups: n.Groups, LargestGroupBytes: n.LargestGroupBytes}
 }
+
+func fromMS(x float64) time.Duration { return time.Duration(x * float64(time.Millisecond)) }
 
 // InputNote is the planner's problem; slices are by key group, Targets by task.
 type InputNote struct {

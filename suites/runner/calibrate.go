@@ -24,11 +24,28 @@ const probeStrategy = "async-rounds"
 type calibration struct {
 	points    []roundCost
 	sync      time.Duration // c: what a round costs whatever its size
-	bandwidth float64       // b, bytes a second of packing, sending and installing together, of a round that follows another
-	// first is b of the first round of a move: the tasks of later ones are still at work on what the round before held up.
-	first float64
-	rough bool   // what was moved was too little to tell the two apart
+	bandwidth float64       // b, bytes a second of packing, sending and installing one after the other
+	// streamSync and stream are f and B of rounds so large that these overlap; 0: no such line was seen.
+	streamSync time.Duration
+	stream     float64
+	first      time.Duration // what the first round of a move takes more than the others: nothing is warm yet
+	trains     []train
+	rest       time.Duration // median delay before the first of them
+	jitter     time.Duration // σ of the longest delay of a round about its time
+	// stall is the longest time that rounds held up the records of key groups that stayed, whose tasks, cores and queues they
+	// share; 0: not measured.
+	stall time.Duration
+	rough bool   // what was moved was too little to tell the costs apart
 	why   string // there is none
+}
+
+// train is the rounds of one move of the calibration.
+type train struct {
+	groups, rounds int
+	bytes          int64         // of a round, on average
+	longest        time.Duration // delay of a record of the groups that stayed, of those due meanwhile
+	seen           bool          // there was one
+	back           bool          // to where the groups had come from
 }
 
 // roundCost is a round that was timed, from the route change until all tasks said that they have their state.
@@ -93,7 +110,10 @@ const probeFrom, probeTo = 0.6, 0.9
 const (
 	// probeRounds is how many rounds of a single key group are timed on each way.
 	probeRounds = 16
-	// probeShare bounds the largest bundle, as a share of the giving task's groups: what has been moved once has left warm
+	// streamRounds is how many of the largest rounds go into one more, which shows what a byte adds to a large round. Its key
+	// groups have all been moved before.
+	streamRounds = 4
+	// probeShare bounds the largest bundle of several rounds, as a share of the giving task's groups: what has been moved once has left warm
 	// memory behind, which the measured move is not to find.
 	probeShare = 1.0 / 16
 )
@@ -114,8 +134,13 @@ func (t *trial) calibrate(ctx context.Context) error {
 	groups := slices.DeleteFunc((&core.Routes{Task: now.route}).Owned(from), func(g uint32) bool { return m.bytes[g] == 0 })
 	slices.SortFunc(groups, func(a, b uint32) int { return cmp.Or(cmp.Compare(m.bytes[a], m.bytes[b]), cmp.Compare(a, b)) })
 	end := time.Duration(float64(t.cell.Timing.Warmup) * probeTo)
-	for _, n := range probeSizes(len(groups)) {
-		rounds := min(max(4, probeRounds/n), len(groups)/n)
+	windows, err := t.openWindows()
+	if err != nil {
+		return err
+	}
+	defer t.closeWindows()
+	for _, s := range probeSizes(len(groups)) {
+		n, rounds := s.groups, s.rounds
 		bundle := bundleOf(groups, n*rounds, from, to)
 		if t.now()+2*(cal.expect(m, bundle)+t.probePause()) > end {
 			break
@@ -124,16 +149,60 @@ func (t *trial) calibrate(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := t.until(ctx, t.now()+t.probePause()); err != nil { // the last answers are under way
+		return err
+	}
+	if err := t.readWindows(windows, cal); err != nil {
+		return err
+	}
 	cal.fit()
 	return nil
 }
 
-// probeSizes are the numbers of groups in a round that are tried, of so many groups: one, the most, and one between. Few
-// groups are tried all the same, as two sizes make a line.
-func probeSizes(groups int) []int {
+// openWindows begins to note the delays that probing leads to; the first window is of none.
+func (t *trial) openWindows() (w *delayWindows, err error) {
+	w = &delayWindows{}
+	if err := t.h.Do(func(*coord.Coordinator, *coord.Effects) {
+		w.open(int64(t.now()), nil)
+		t.col.windows = w
+	}); err != nil {
+		return nil, t.over()
+	}
+	return w, nil
+}
+
+func (t *trial) closeWindows() {
+	_ = t.h.Do(func(*coord.Coordinator, *coord.Effects) { t.col.windows = nil }) // no harness, no collector
+}
+
+// readWindows gives each train its longest delay.
+func (t *trial) readWindows(w *delayWindows, cal *calibration) error {
+	if err := t.h.Do(func(*coord.Coordinator, *coord.Effects) {
+		cal.rest, _ = w.of[0].delays.MeasuredPercentile(50)
+		for i := range min(len(cal.trains), len(w.of)-1) {
+			cal.trains[i].longest, cal.trains[i].seen = w.of[i+1].delays.Max()
+		}
+	}); err != nil {
+		return t.over()
+	}
+	return nil
+}
+
+// probeSize is how many groups are in each of how many rounds.
+type probeSize struct{ groups, rounds int }
+
+// probeSizes are the rounds that are tried, of so many groups: of one, of the most, and of some between; and at last one round
+// that is larger still. Few groups are tried all the same, as two sizes make a line.
+func probeSizes(groups int) (out []probeSize) {
 	most := max(int(float64(groups)*probeShare), min(4, groups))
 	sizes := []int{1, int(math.Sqrt(float64(most))), most}
-	return slices.Compact(slices.DeleteFunc(sizes, func(n int) bool { return n < 1 || n > groups }))
+	for _, n := range slices.Compact(slices.DeleteFunc(sizes, func(n int) bool { return n < 1 || n > groups })) {
+		out = append(out, probeSize{n, min(max(streamRounds, probeRounds/n), groups/n)})
+	}
+	if large := streamRounds * most; large <= groups && most > 0 {
+		out = append(out, probeSize{large, 1})
+	}
+	return out
 }
 
 // probePause lets the tasks work off what a move held up, so that the next one finds them as the measured one will.
@@ -171,12 +240,15 @@ func (t *trial) outAndBack(ctx context.Context, op int, m meters, moves []core.M
 	for i, mv := range moves {
 		back[i] = core.Move{Group: mv.Group, From: mv.To, To: mv.From}
 	}
-	for _, way := range [][]core.Move{moves, back} {
+	for i, way := range [][]core.Move{moves, back} {
 		if err := t.until(ctx, t.now()+t.probePause()); err != nil {
 			return false, err
 		}
 		points, why, err := t.probeMove(ctx, op, m, way, rounds)
 		cal.points = append(cal.points, points...)
+		if n := len(points); n > 0 {
+			cal.trains = append(cal.trains, train{groups: len(way) / n, rounds: n, bytes: sizeOf(m, way) / int64(n), back: i == 1})
+		}
 		if err != nil || why != "" {
 			cal.why = why
 			return false, err
@@ -193,7 +265,17 @@ func (t *trial) probeMove(ctx context.Context, op int, m meters, list []core.Mov
 	}
 	rec := &moveRecord{strategy: strategy, request: migration.Request{Operator: op, Moves: list, Rounds: rounds}}
 	p := &probe{over: make(chan struct{})}
-	if err := t.ask(ctx, rec, func() { t.probe = p }); err != nil {
+	moving := newGroupSet(t.job.Operators[op].Groups)
+	for _, mv := range list {
+		moving.in[mv.Group] = true
+	}
+	if t.col.query != nil { // the keys of a query's outputs are others than those of its state
+		moving = nil
+	}
+	if err := t.ask(ctx, rec, func() {
+		t.probe = p
+		t.col.windows.open(int64(t.now()), moving)
+	}); err != nil {
 		return nil, "", err
 	}
 	if rec.refused != "" {
@@ -206,6 +288,9 @@ func (t *trial) probeMove(ctx context.Context, op int, m meters, list []core.Mov
 	case <-ctx.Done():
 		return nil, "", ctx.Err()
 	}
+	if err := t.h.Do(func(*coord.Coordinator, *coord.Effects) { t.col.windows.close(int64(t.now())) }); err != nil {
+		return nil, "", t.over()
+	}
 	if p.lost != "" {
 		return nil, "a move of the calibration was lost: " + p.lost, nil
 	}
@@ -215,81 +300,6 @@ func (t *trial) probeMove(ctx context.Context, op int, m meters, list []core.Mov
 	return points, "", nil
 }
 
-// leastSync keeps a cost of rounds above nothing, as rounds that cost nothing have no best number.
-const leastSync = 20 * time.Microsecond
-
-// fit draws a line through the medians of rounds of each number of groups, since a single one may have met a hiccup. It
-// goes through those of a single group: of their time nearly all is c. When what was moved is too little to see the line, all
-// of the time counts for both: rounds are then expected to take longer than they will.
-func (c *calibration) fit() {
-	if len(c.points) == 0 {
-		c.why = "the warm-up was too short, or the operator had no state in it, to move a key group out and back"
-		return
-	}
-	slope, sync := c.line(false)
-	if slope <= 0 || sync <= 0 {
-		c.rough = true
-		by := func(a, b roundCost) int { return cmp.Compare(a.bytes, b.bytes) }
-		least, most := slices.MinFunc(c.points, by), slices.MaxFunc(c.points, by)
-		slope, sync = c.typical(most.groups).took.Seconds()/float64(most.bytes), c.typical(least.groups).took.Seconds()
-	}
-	c.bandwidth, c.sync = 1/slope, max(leastSync, time.Duration(sync*float64(time.Second)))
-	c.first = c.bandwidth
-	if slope, _ := c.line(true); slope > 0 && !c.rough {
-		c.first = 1 / slope
-	}
-}
-
-// typical is the round of so many groups that took the median time.
-func (c *calibration) typical(groups int) roundCost {
-	of := slices.DeleteFunc(slices.Clone(c.points), func(p roundCost) bool { return p.groups != groups })
-	slices.SortFunc(of, func(a, b roundCost) int { return cmp.Compare(a.took, b.took) })
-	return of[len(of)/2]
-}
-
-// line is that of the first rounds of moves, or of the others: seconds a byte, and seconds of none; no slope if there is no
-// line.
-func (c *calibration) line(first bool) (slope, sync float64) {
-	byGroups := map[int][2][]float64{}
-	var sizes []int
-	for _, p := range c.points {
-		if p.first != first {
-			continue
-		}
-		both, seen := byGroups[p.groups]
-		if !seen {
-			sizes = append(sizes, p.groups)
-		}
-		byGroups[p.groups] = [2][]float64{append(both[0], float64(p.bytes)), append(both[1], p.took.Seconds())}
-	}
-	if len(sizes) < 2 {
-		return 0, 0
-	}
-	slices.Sort(sizes)
-	least := byGroups[sizes[0]]
-	b0, t0 := median(least[0]), median(least[1])
-	up, across := 0.0, 0.0
-	for _, n := range sizes[1:] {
-		b, t := median(byGroups[n][0])-b0, median(byGroups[n][1])-t0
-		up += b * t
-		across += b * b
-	}
-	if across == 0 {
-		return 0, 0
-	}
-	slope = up / across
-	return slope, t0 - slope*b0
-}
-
-func median(of []float64) float64 {
-	slices.Sort(of)
-	n := len(of)
-	if n%2 == 1 {
-		return of[n/2]
-	}
-	return (of[n/2-1] + of[n/2]) / 2
-}
-
 func (t *trial) noteCalibration(c *calibration) {
 	d := map[string]any{}
 	var rounds []map[string]any
@@ -297,9 +307,18 @@ func (t *trial) noteCalibration(c *calibration) {
 		rounds = append(rounds, map[string]any{"groups": p.groups, "bytes": p.bytes, "ms": runlog.MS(p.took), "first": p.first})
 	}
 	d["rounds"] = rounds
+	var moves []map[string]any
+	for _, tr := range c.trains {
+		moves = append(moves, map[string]any{"groups": tr.groups, "rounds": tr.rounds, "bytes": tr.bytes, "longest_delay_ms": runlog.MS(tr.longest), "back": tr.back})
+	}
+	d["moves"] = moves
 	if c.ok() {
 		d["sync_cost_ms"], d["bandwidth_bytes_per_second"] = runlog.MS(c.sync), c.bandwidth
-		d["first_round_bandwidth_bytes_per_second"], d["rough"] = c.first, c.rough
+		d["first_round_extra_ms"], d["rough"] = runlog.MS(c.first), c.rough
+		d["jitter_ms"], d["stall_ms"], d["delay_at_rest_ms"] = runlog.MS(c.jitter), runlog.MS(c.stall), runlog.MS(c.rest)
+		if c.stream > 0 {
+			d["stream_sync_cost_ms"], d["stream_bandwidth_bytes_per_second"] = runlog.MS(c.streamSync), c.stream
+		}
 	} else {
 		d["why"] = c.why
 	}

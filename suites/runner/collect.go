@@ -21,6 +21,8 @@ type collector struct {
 	delays [2]*stats.Recorder
 	moving *groupSet
 	first  firstOutput
+	// windows notes delays while the calibration moves key groups; nil: it does not.
+	windows *delayWindows
 	// handOverNS is when answers of keys that were handed over have to be in order again; 0: no hand-over has ended.
 	handOverNS int64
 }
@@ -83,6 +85,9 @@ func (c *collector) collect(o task.Output) {
 	}
 	if c.first.armed {
 		c.watch(o)
+	}
+	if c.windows != nil {
+		c.windows.note(&o, c.originNS)
 	}
 	if len(repeats) == 0 && c.moving == nil {
 		c.record(o.Columns.Times, o.CommittedNS)

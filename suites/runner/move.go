@@ -118,10 +118,7 @@ func (t *trial) divide(rec *moveRecord, busy float64) error {
 		n = len(moves)
 	}
 	if t.calibration.ok() {
-		s.model, s.first = t.cost(m, moves, busy), t.calibration.first
-		if limit := float64(of.Bandwidth); limit > 0 {
-			s.first = min(s.first, limit)
-		}
+		s.model, s.first, s.stall = t.cost(m, moves, busy), t.calibration.first, t.calibration.stall
 		s.how = fmt.Sprintf("%d rounds moved out and back in the warm-up", len(t.calibration.points))
 		if t.calibration.rough {
 			s.how += ", of too little state to tell the cost of a round from that of its state"
@@ -285,12 +282,13 @@ func (t *trial) splitDetail(s *split, d map[string]any) {
 	d["model"] = map[string]any{"state_bytes": c.StateBytes, "bandwidth_bytes_per_second": c.BandwidthBytesPerSecond,
 		"sync_cost_ms": runlog.MS(c.SyncCost), "groups": c.Groups, "largest_group_bytes": c.LargestGroupBytes, "utilisation": round4(c.Utilisation),
 		"measured_utilisation": round4(s.utilisation), "arrival_per_second": round4(c.ArrivalPerSecond), "moving_share": round4(c.MovingShare), "calibrated": s.how,
-		"first_round_bandwidth_bytes_per_second": s.first}
+		"jitter_ms": runlog.MS(c.Jitter), "first_round_extra_ms": runlog.MS(s.first), "stall_ms": runlog.MS(s.stall),
+		"stream_bandwidth_bytes_per_second": c.StreamBandwidthBytesPerSecond, "stream_sync_cost_ms": runlog.MS(c.StreamSyncCost)}
 	if s.recommended > 0 {
 		d["rounds_recommended"], d["rounds_ideal"] = s.recommended, round4(s.ideal)
 	}
 	if len(s.rounds) > 0 {
-		d["predicted_peak_ms"], d["predicted_ms"] = runlog.MS(longest(s.rounds)), runlog.MS(duration(s.rounds))
+		d["predicted_peak_ms"], d["predicted_ms"] = runlog.MS(s.wait()), runlog.MS(duration(s.rounds))
 	}
 	if n := len(s.tooLarge); n > 0 {
 		d["groups_too_large"], d["groups_too_large_count"] = s.tooLarge[:min(n, 20)], n

@@ -216,12 +216,12 @@ func (t *trial) predictionMetrics(before *stats.Histogram, m map[string]runlog.M
 		}
 		return
 	}
-	peak := peakP99(s.rounds, s.model.ArrivalPerSecond, t.cell.Timing.Interval, p50, p99)
+	peak := peakP99(s.rounds, s.model.ArrivalPerSecond, t.cell.Timing.Interval, s.stalled(), level{p50, p99})
 	for _, p := range []struct {
 		name, off, measured string
 		predicted           time.Duration
 	}{
-		{"predicted_wait_ms", "wait_error_percent", "longest_wait_ms", p50 + longest(s.rounds)},
+		{"predicted_wait_ms", "wait_error_percent", "longest_wait_ms", p50 + s.wait()},
 		{"predicted_peak_ms", "peak_error_percent", "stable_peak_ms", peak},
 		{"predicted_duration_ms", "duration_error_percent", "migration_ms", duration(s.rounds)},
 	} {

@@ -26,10 +26,11 @@ const (
 // split is how a move was divided into rounds, and what is expected of it.
 type split struct {
 	model       model.Migration
-	first       float64 // bandwidth of the first round, whose tasks are not yet behind; the model's is that of the others
-	how         string  // where the model's figures come from
-	utilisation float64 // as measured; the model's is below 1
-	recommended int     // N of the model; 0: it has no figures
+	first       time.Duration // what the first round takes more than the others
+	stall       time.Duration // longest time that a round holds up the records of other groups; 0: not known
+	how         string        // where the model's figures come from
+	utilisation float64       // as measured; the model's is below 1
+	recommended int           // N of the model; 0: it has no figures
 	ideal       float64
 	tooLarge    []uint32 // groups whose state alone takes longer than a round should
 	rounds      []roundLoad
@@ -41,13 +42,25 @@ type roundLoad struct {
 	bytes int64
 	rate  float64 // records a second of its groups
 	takes time.Duration
+	parts []roundPart
+}
+
+// roundPart is a key group of a round: its records wait until its own state has come, and no longer.
+type roundPart struct {
+	rate  float64
+	ready time.Duration // from the round's beginning
 }
 
 // cost is the model of a move. A task that takes part is as occupied as it was before the move.
 func (t *trial) cost(m meters, moves []core.Move, busy float64) model.Migration {
-	c := model.Migration{BandwidthBytesPerSecond: t.calibration.bandwidth, SyncCost: t.calibration.sync, Groups: len(moves)}
+	cal := t.calibration
+	c := model.Migration{BandwidthBytesPerSecond: cal.bandwidth, SyncCost: cal.sync, StreamBandwidthBytesPerSecond: cal.stream,
+		StreamSyncCost: cal.streamSync, Jitter: cal.jitter, Groups: len(moves)}
 	if limit := float64(t.cell.Migration.Bandwidth); limit > 0 {
-		c.BandwidthBytesPerSecond = min(c.BandwidthBytesPerSecond, limit)
+		c.BandwidthBytesPerSecond, c.StreamBandwidthBytesPerSecond = min(c.BandwidthBytesPerSecond, limit), min(c.StreamBandwidthBytesPerSecond, limit)
+	}
+	if c.StreamBandwidthBytesPerSecond <= c.BandwidthBytesPerSecond { // the limit is all there is to see
+		c.StreamBandwidthBytesPerSecond, c.StreamSyncCost = 0, 0
 	}
 	moving := 0.0
 	for _, mv := range moves {
@@ -72,7 +85,12 @@ func (s *split) choose(of *spec.Migration, m meters, moves []core.Move) error {
 	var err error
 	switch {
 	case of.Peak > 0:
-		c, err = s.model.RoundsForPeak(of.Peak)
+		if c, err = s.model.RoundsForPeak(of.Peak); errors.Is(err, model.ErrPeakTarget) && s.model.Jitter > 0 {
+			// The target may be below what the machine does at times, moving or not. It then holds for the rounds' own time.
+			calm := s.model
+			calm.Jitter = 0
+			c, err = calm.RoundsForPeak(of.Peak)
+		}
 	case of.Wait == "all":
 		c, err = s.model.RoundsAllWait()
 	default:
@@ -138,29 +156,60 @@ func roundsOf(s migration.Strategy, r migration.Request) (out [][]core.Move) {
 	}
 }
 
-// predict is what rounds take: c, and their state at the bandwidth, one after the other.
+// predict is what rounds take, one after the other. Their key groups come in their order, each when its share of the state
+// has.
 func (s *split) predict(m meters, rounds [][]core.Move) []roundLoad {
 	out := make([]roundLoad, len(rounds))
 	for i, moves := range rounds {
-		r, bandwidth := &out[i], s.model.BandwidthBytesPerSecond
-		if i == 0 && s.first > 0 {
-			bandwidth = s.first
-		}
+		r := &out[i]
 		for _, mv := range moves {
 			r.bytes += m.bytes[mv.Group]
 			r.rate += m.rate[mv.Group]
 		}
-		r.takes = s.model.SyncCost + time.Duration(float64(r.bytes)/bandwidth*float64(time.Second))
+		r.takes = s.model.Round(r.bytes)
+		if i == 0 {
+			r.takes += s.first
+		}
+		come := int64(0)
+		for j, mv := range moves {
+			come += m.bytes[mv.Group]
+			ready := r.takes
+			if j < len(moves)-1 && r.bytes > 0 {
+				ready = time.Duration(float64(r.takes) * float64(come) / float64(r.bytes))
+			}
+			r.parts = append(r.parts, roundPart{m.rate[mv.Group], ready})
+		}
 	}
 	return out
 }
 
-// longest is the longest wait of a record: that of one which comes when the longest round begins.
+// longest is the longest mean time of a round.
 func longest(rounds []roundLoad) (d time.Duration) {
 	for _, r := range rounds {
 		d = max(d, r.takes)
 	}
 	return d
+}
+
+// wait is the longest wait that the rounds lead to: that of a record which comes as the longest begins and whose state comes
+// last, and what jitter adds to the longest of so many.
+func (s *split) wait() time.Duration { return longest(s.rounds) + s.jitter() }
+
+// jitter is what the longest of all rounds takes above the mean of its kind.
+func (s *split) jitter() time.Duration {
+	if len(s.rounds) == 0 {
+		return 0
+	}
+	return time.Duration(float64(s.model.Jitter) * model.NormalMaximum(len(s.rounds)))
+}
+
+// stalled is how long the rounds hold up the records of groups that stay: as long as a round is at work in their tasks and on
+// their cores, but not longer than any was seen to; and what jitter adds. Where that was not measured it is 0.
+func (s *split) stalled() time.Duration {
+	if s.stall == 0 {
+		return 0
+	}
+	return min(longest(s.rounds), s.stall) + s.jitter()
 }
 
 // duration is that of all rounds, one after the other.
@@ -171,30 +220,36 @@ func duration(rounds []roundLoad) (d time.Duration) {
 	return d
 }
 
-// excess is Σ of the waits of all records, in record-seconds: of each round the triangle of its length and of the time
-// until its backlog is gone.
+// excess is Σ of the waits of all records for their state, in record-seconds: of each key group the triangle of the time until
+// its state has come and of the time until its backlog is gone.
 func excess(rounds []roundLoad, utilisation float64) (sum float64) {
 	for _, r := range rounds {
-		sum += r.rate * r.takes.Seconds() * r.takes.Seconds() / (2 * (1 - utilisation))
+		for _, p := range r.parts {
+			sum += p.rate * p.ready.Seconds() * p.ready.Seconds() / (2 * (1 - utilisation))
+		}
 	}
 	return sum
 }
 
-// peakP99 is the highest 99th percentile of an interval that the rounds lead to, when before them half of all records took
-// p50 and the slowest of a hundred p99. The records of a round's groups wait for what is left of it. Of an interval, those
-// that wait longer than w are few when rounds are short and their groups have a small share of the load, so many short
-// waits are not seen in the percentile at all.
-func peakP99(rounds []roundLoad, total float64, interval, p50, p99 time.Duration) time.Duration {
+// level is the delay before a move: half of all records took p50, the slowest of a hundred p99.
+type level struct{ p50, p99 time.Duration }
+
+// peakP99 is the highest 99th percentile of an interval that the rounds lead to. The records of a round's groups wait until
+// their state has come. Once in an interval, all are held up for stalled. Of an interval, those that wait longer than w are
+// few when rounds are short and their groups have a small share of the load, so many short waits are not seen in the
+// percentile at all.
+func peakP99(rounds []roundLoad, total float64, interval, stalled time.Duration, before level) time.Duration {
 	end := duration(rounds)
 	if total <= 0 || interval <= 0 {
-		return p99
+		return before.p99
 	}
 	worst := time.Duration(0)
 	for from := time.Duration(0); from < end; from += interval {
-		low, high := time.Duration(0), longest(rounds)
+		low, high := time.Duration(0), max(longest(rounds), stalled)
 		for range 40 {
 			w := (low + high) / 2
-			if waitingLonger(rounds, from, from+interval, w)/(total*interval.Seconds()) > 0.01 {
+			waiting := waitingLonger(rounds, from, from+interval, w) + total*max(0, min(interval, stalled-w)).Seconds()
+			if waiting/(total*interval.Seconds()) > 0.01 {
 				low = w
 			} else {
 				high = w
@@ -203,9 +258,9 @@ func peakP99(rounds []roundLoad, total float64, interval, p50, p99 time.Duration
 		worst = max(worst, low)
 	}
 	if worst == 0 {
-		return p99
+		return before.p99
 	}
-	return max(p99, p50+worst)
+	return max(before.p99, before.p50+worst)
 }
 
 // waitingLonger counts the records due in [from, to) that wait longer than w; the first round begins at 0.
@@ -215,8 +270,12 @@ func waitingLonger(rounds []roundLoad, from, to, w time.Duration) (n float64) {
 		if at >= to {
 			break
 		}
-		if span := min(to, at+r.takes-w) - max(from, at); span > 0 {
-			n += r.rate * span.Seconds()
+		if at+r.takes-w > from {
+			for _, p := range r.parts {
+				if span := min(to, at+p.ready-w) - max(from, at); span > 0 {
+					n += p.rate * span.Seconds()
+				}
+			}
 		}
 		at += r.takes
 	}
