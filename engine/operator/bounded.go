@@ -11,6 +11,14 @@ import (
 // it. A fresh copy that is fed all records from there on, and told what has closed, is in the same state.
 type Bounded interface {
 	Timed
+	Windows
+	// Resume tells an empty key group its watermark and how often a record came too late so far. Also called later, it sets
+	// the latter anew.
+	Resume(c *Context, group uint32, wm int64, late uint64)
+}
+
+// Windows tells which records the open windows depend on.
+type Windows interface {
 	// EventTime returns the event time of record i.
 	EventTime(in *core.Columns, i int) int64
 	// OpenFrom returns the beginning of the oldest window that a watermark leaves open: a record with a lower event time
@@ -18,9 +26,6 @@ type Bounded interface {
 	OpenFrom(wm int64) int64
 	// Newest returns an event time that no record in a key group's open windows lies behind; NoWatermark when there is none.
 	Newest(c *Context, group uint32) int64
-	// Resume tells an empty key group its watermark and how often a record came too late so far. Also called later, it sets
-	// the latter anew.
-	Resume(c *Context, group uint32, wm int64, late uint64)
 }
 
 // Horizon says why the state of an operator's tasks cannot be made again from a bounded part of its input; nil when it can,
@@ -39,13 +44,13 @@ func Horizon(spec *core.OperatorSpec) error {
 	return fmt.Errorf("a %s keeps something of every record for ever, so that no part of its input is enough to make its state again", spec.Kind)
 }
 
-// EventTime implements Bounded.
+// EventTime implements Windows.
 func (o *panes) EventTime(in *core.Columns, i int) int64 {
 	o.env.rec[0] = recordAt(in, i)
 	return o.time(&o.env)
 }
 
-// OpenFrom implements Bounded.
+// OpenFrom implements Windows.
 func (o *panes) OpenFrom(wm int64) int64 {
 	switch {
 	case wm == EndOfTime:
@@ -56,7 +61,7 @@ func (o *panes) OpenFrom(wm int64) int64 {
 	return floor(wm-o.lateness, o.slide) + o.slide - o.size
 }
 
-// Newest implements Bounded.
+// Newest implements Windows.
 func (o *panes) Newest(c *Context, group uint32) int64 {
 	newest := int64(NoWatermark)
 	eachValue(c.Blob, group, func(_ uint64, v []byte) {
