@@ -160,7 +160,7 @@ func (t *Task) stepInFlight(nowNS int64, e *Effects) int {
 	if b.Kind == core.KindRecords {
 		cols := &t.view
 		*cols = b.Slice(t.inFlightOff, b.Count)
-		if n = t.serve(cols, b.First+uint64(t.inFlightOff), b.ArrivedNS, nowNS, e); n == 0 {
+		if n = t.serve(cols, b.First+uint64(t.inFlightOff), false, b.ArrivedNS, nowNS, e); n == 0 {
 			return 0
 		}
 		*cols = b.Slice(t.inFlightOff, t.inFlightOff+n)

@@ -423,7 +423,7 @@ func (m *moves) drain(t *Task, nowNS int64, e *Effects) int {
 		if t.ext != nil && !t.ext.ready(t, &cols) {
 			return 0
 		}
-		if n = t.serve(&cols, uint64(h.off), h.readyNS, nowNS, e); n == 0 {
+		if n = t.serve(&cols, uint64(h.off), false, h.readyNS, nowNS, e); n == 0 {
 			return 0
 		}
 		cols = h.records.Slice(h.off, h.off+n)

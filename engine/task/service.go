@@ -32,13 +32,14 @@ const wakeQuantumNS = 150_000
 // maxBurnNS bounds how long a step burns the core, so that outputs do not wait for a whole batch.
 const maxBurnNS = 500_000
 
-// serve returns how many of the records are finished now and accounts for their service time.
-func (t *Task) serve(cols *core.Columns, first uint64, arrivedNS, nowNS int64, e *Effects) int {
+// serve returns how many of the records are finished now and accounts for their service time. With holds set, records whose
+// key group's state is on its way cost nothing yet: they are served when they are worked on.
+func (t *Task) serve(cols *core.Columns, first uint64, holds bool, arrivedNS, nowNS int64, e *Effects) int {
 	s := &t.spec.Service
 	switch s.Mode {
 	case core.ServiceTimed:
 		for i := range cols.Keys {
-			finish := max(t.busyUntilNS, arrivedNS) + t.serviceOf(cols, i, first)
+			finish := max(t.busyUntilNS, arrivedNS) + t.serviceOf(cols, i, first, holds)
 			if finish > nowNS {
 				e.wake(max(finish, nowNS+wakeQuantumNS))
 				return i
@@ -54,7 +55,7 @@ func (t *Task) serve(cols *core.Columns, first uint64, arrivedNS, nowNS int64, e
 				e.BusyNS += sum
 				return i
 			}
-			sum += t.serviceOf(cols, i, first)
+			sum += t.serviceOf(cols, i, first, holds)
 		}
 		t.busyNS += sum
 		e.BusyNS += sum
@@ -63,8 +64,11 @@ func (t *Task) serve(cols *core.Columns, first uint64, arrivedNS, nowNS int64, e
 }
 
 // serviceOf returns the service time of record i, input number first+i.
-func (t *Task) serviceOf(cols *core.Columns, i int, first uint64) int64 {
+func (t *Task) serviceOf(cols *core.Columns, i int, first uint64, holds bool) int64 {
 	s := &t.spec.Service
+	if holds && t.moves.hold[core.KeyGroup(cols.Keys[i], t.spec.Groups)] > 0 {
+		return 0
+	}
 	if s.Distribution != core.ByRecord {
 		return serviceNS(s, t.w.graph.Job.Seed, cols.Keys[i], first+uint64(i))
 	}

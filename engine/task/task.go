@@ -213,7 +213,7 @@ func (t *Task) consume(i int, limit uint64, nowNS int64, e *Effects) int {
 			t.rr = i // the same run comes next
 			return t.moves.stream(t)
 		}
-		if n = t.serve(cols, b.First+uint64(off), b.ArrivedNS, nowNS, e); n == 0 {
+		if n = t.serve(cols, b.First+uint64(off), t.moves.holding > 0 && in.Channel.Kind != core.ChanPeer, b.ArrivedNS, nowNS, e); n == 0 {
 			return t.moves.stream(t)
 		}
 		if n < cols.Len() {
