@@ -95,7 +95,7 @@ func readWhole(snap state.Snapshot) error {
 
 // LoadState installs the wanted key groups of a checkpoint, from the files that its own continue on, and reads what was
 // in flight. The files were verified when the checkpoint was chosen (see Choose); damage since then is an error all the
-// same.
+// same. As many goroutines as the store has readers install key groups beside each other; they are gone when it returns.
 func LoadState(s *storage.Store, req *task.LoadRequest) error {
 	ck, err := s.Load(req.Checkpoint)
 	if err != nil {
@@ -146,77 +146,6 @@ func loadTask(s *storage.Store, ck storage.Checkpoint, from int, req *task.LoadR
 		}
 	}
 	return nil
-}
-
-// piece is a chunk on its way from a file into the state.
-type piece struct {
-	section string
-	chunk   []byte
-	buf     []byte // that chunk is in
-	err     error
-}
-
-// loadFile installs what is wanted of one file. Another goroutine reads ahead and checks, so that a restore takes as long
-// as the longer of the two.
-func loadFile(s *storage.Store, l storage.Link, from int, newest bool, req *task.LoadRequest) (err error) {
-	r, err := s.OpenFile(uint32(from), l)
-	if err != nil {
-		return err
-	}
-	pieces, free := make(chan piece), make(chan []byte, readAhead)
-	for range readAhead {
-		free <- nil
-	}
-	go func() {
-		defer close(pieces)
-		for buf := range free {
-			r.Swap(buf)
-			section, chunk, err := r.Next()
-			pieces <- piece{section, chunk, r.Swap(nil), err}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	for p := range pieces {
-		if err == nil {
-			err = p.err
-		}
-		if err == nil {
-			err = install(&p, newest, req)
-		}
-		if err == nil {
-			free <- p.buf
-		} else if p.err == nil {
-			close(free) // the reader ends with the piece that it has
-			for range pieces {
-			}
-			break
-		}
-	}
-	if closeErr := r.Close(); errors.Is(err, io.EOF) {
-		err = closeErr
-	}
-	return err
-}
-
-// readAhead is how many chunks are in memory at a time.
-const readAhead = 2
-
-// install takes what is wanted of a chunk.
-func install(p *piece, newest bool, req *task.LoadRequest) error {
-	switch {
-	case p.section == sectionInFlight && newest:
-		req.InFlight = append(req.InFlight, slices.Clone(p.chunk))
-		return nil
-	case p.section != sectionState:
-		return nil
-	}
-	group, err := state.ChunkGroup(p.chunk)
-	if err != nil || int(group) >= len(req.Want) || !req.Want[group] {
-		return err
-	}
-	return req.Into.Install(group, p.chunk)
 }
 
 // Complete writes a checkpoint's manifest: it is complete then. What is beyond the retention is removed by Retain, which

@@ -120,7 +120,7 @@ func TestChains(t *testing.T) {
 func chains(t *testing.T, seed uint64) {
 	c := &chained{t: t, rng: rand.New(rand.NewPCG(seed, 9)), fs: storage.NewMemFS(), blob: state.NewBlob(testGroups), want: map[uint64][testGroups]uint64{}}
 	var err error
-	if c.store, err = storage.New(c.fs, "disk", "chains", storage.Options{}); err != nil {
+	if c.store, err = storage.New(c.fs, "disk", "chains", storage.Options{Readers: 1 + int(seed%3)}); err != nil {
 		t.Fatal(err)
 	}
 	for number := uint64(1); number <= 25; number++ {

@@ -29,7 +29,7 @@ type disk struct {
 }
 
 func newDisk(l *launch, open storage.Opener) *disk {
-	d := &disk{job: l.Job, options: storage.Options{NoSync: l.NoSync}, loads: make(chan struct{}, 2)}
+	d := &disk{job: l.Job, options: storage.Options{NoSync: l.NoSync, Readers: 2}, loads: make(chan struct{}, 2)}
 	d.place = sync.OnceValues(func() (Place, error) { return OpenPlace(l.Dir, open) })
 	d.wanted, d.stop = context.WithCancel(context.Background())
 	return d

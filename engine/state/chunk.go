@@ -122,6 +122,11 @@ func (h *Heap) Install(group uint32, chunk []byte) error {
 	if err != nil {
 		return err
 	}
+	h.install(group, v)
+	return nil
+}
+
+func (h *Heap) install(group uint32, v Chunk) {
 	h.prepare(group, v)
 	if h.indirect {
 		size := 8 + (h.valueBytes+7)&^7
@@ -129,10 +134,9 @@ func (h *Heap) Install(group uint32, chunk []byte) error {
 			val, _ := h.Ref(group, binary.LittleEndian.Uint64(e))
 			copy(val, e[8:])
 		}
-		return nil
+		return
 	}
 	h.installInline(group, v)
-	return nil
 }
 
 // installInline upserts entries as words.
@@ -201,38 +205,49 @@ func (h *Heap) prebuild(group uint32, v Chunk) {
 // shape gives an empty group tables for counts[i] entries whose hash begins with the bits i, of which there are depth.
 func (h *Heap) shape(group uint32, depth uint, counts []int) {
 	g := &h.groups[group]
-	g.shift = 64 - depth
-	g.dir, g.stamp = make([]*table, len(counts)), h.epoch
-	deepest := h.plant(g.dir, counts, 0)
-	for 64-g.shift > uint(deepest) { // a directory no wider than growth makes it
-		half := make([]*table, len(g.dir)/2)
-		for i := range half {
-			half[i] = g.dir[2*i]
-		}
-		g.dir = half
-		g.shift++
-	}
+	g.dir, g.shift = h.layout(depth, counts, func(depth uint8, n int) *table {
+		return h.newTable(depth, max(minTableEntries, min(n, h.maxEntries)))
+	})
+	g.stamp = h.epoch
 	if len(g.dir) == 1 {
 		h.roots[group] = g.dir[0]
 	}
 }
 
+// layout returns the directory for counts[i] entries whose hash begins with the bits i, of which there are depth;
+// newTable makes a table of a depth for n entries.
+func (h *Heap) layout(depth uint, counts []int, newTable func(depth uint8, n int) *table) (dir []*table, shift uint) {
+	shift = 64 - depth
+	dir = make([]*table, len(counts))
+	deepest := h.plant(dir, counts, 0, newTable)
+	for 64-shift > uint(deepest) { // a directory no wider than growth makes it
+		half := make([]*table, len(dir)/2)
+		for i := range half {
+			half[i] = dir[2*i]
+		}
+		dir = half
+		shift++
+	}
+	return dir, shift
+}
+
 // plant fills a part of a directory with tables for the given numbers of entries, a
 // single one if they fit, and returns the greatest depth.
-func (h *Heap) plant(dir []*table, counts []int, depth uint8) uint8 {
+func (h *Heap) plant(dir []*table, counts []int, depth uint8, newTable func(depth uint8, n int) *table) uint8 {
 	sum := 0
 	for _, n := range counts {
 		sum += n
 	}
 	if sum <= h.maxEntries || len(dir) == 1 {
-		t := h.newTable(depth, max(minTableEntries, min(sum, h.maxEntries)))
+		t := newTable(depth, sum)
+		t.depth = depth
 		for i := range dir {
 			dir[i] = t
 		}
 		return depth
 	}
 	half := len(dir) / 2
-	return max(h.plant(dir[:half], counts[:half], depth+1), h.plant(dir[half:], counts[half:], depth+1))
+	return max(h.plant(dir[:half], counts[:half], depth+1, newTable), h.plant(dir[half:], counts[half:], depth+1, newTable))
 }
 
 // Install applies a chunk from Next of a Blob, as Heap.Install does. Values are

@@ -101,7 +101,8 @@ type Options struct {
 	// NoSync leaves writing back to the operating system: a crash of the process is
 	// survived, a crash of the machine may damage checkpoints (Newest finds out).
 	NoSync bool
-	// Readers is how many files are verified at once, each by a goroutine; 0: one. The FS must allow it.
+	// Readers is how many goroutines verify files or load state at once; 0: one, and then it is the caller's. The FS must
+	// allow it.
 	Readers int
 }
 
@@ -120,6 +121,9 @@ func New(fsys FS, dir, job string, opts Options) (*Store, error) {
 	return &Store{fs: fsys, job: job, dir: path.Join(dir, jobPrefix+job), sync: !opts.NoSync, whole: isObjects(fsys),
 		readers: max(opts.Readers, 1), verified: map[string]verified{}}, nil
 }
+
+// Readers returns how many goroutines may read at once.
+func (s *Store) Readers() int { return s.readers }
 
 // tempName returns the name under which a file is written before it gets its own.
 func (s *Store) tempName(final string) string {
