@@ -18,7 +18,8 @@ func (t *Task) makeOuts(routes []*core.Routes) {
 	for _, id := range t.info.Outs {
 		c := t.w.graph.Channels[id]
 		o := NewOut(c, t.Epoch, 1)
-		o.Held, o.hold = t.Role == core.RoleStandby, holdFor(t.w.graph, c)
+		o.Held, o.hold, o.node = t.Role == core.RoleStandby, holdFor(t.w.graph, c), t.w.Node
+		o.shares = o.hold == holdCheckpoint && t.protection.Scope == core.ScopeTask
 		o.replays, o.forgets = t.w.graph.Job.Bug("gap-replays"), t.w.graph.Job.Bug("log-forgets-early")
 		o.SetReceivers(t.w.receivers(c))
 		t.outs = append(t.outs, o)

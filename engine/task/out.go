@@ -1,6 +1,10 @@
 package task
 
-import "github.com/weir-bench/weir/engine/core"
+import (
+	"slices"
+
+	"github.com/weir-bench/weir/engine/core"
+)
 
 // Out is the sending end of a channel: it numbers inputs, builds batches, keeps the sender log and sends to the primary
 // and, where there is one, the standby of the receiving task. It is owned by one event loop.
@@ -12,6 +16,9 @@ type Out struct {
 	Held bool
 
 	hold      hold
+	node      int    // of the sending task
+	shares    bool   // sender and receiver each go back to checkpoints alone, and to the same ones when lost together
+	local     bool   // they share and are on one worker: the sender makes again what the receiver misses, and need not keep it
 	forgets   bool   // planted bug: what waits for a checkpoint is forgotten when it is consumed
 	muted     bool   // what is emitted was emitted before: it gets no number
 	next      uint64 // the number of the next input
@@ -83,6 +90,15 @@ func (o *Out) SetReceivers(nodes []int) {
 			}
 		}
 	}
+	o.local = o.shares && !slices.ContainsFunc(nodes, func(n int) bool { return n != o.node })
+}
+
+// holds returns until when inputs are kept for the receivers that there are.
+func (o *Out) holds() hold {
+	if o.local {
+		return holdConsumed
+	}
+	return o.hold
 }
 
 // Disconnected says that what was sent to node may be lost: it will be asked again.
@@ -249,7 +265,7 @@ func (o *Out) acknowledge(a core.Ack) (lost, anew bool) {
 			least = min(least, r.consumed)
 		}
 	}
-	if (o.hold != holdCheckpoint || o.forgets) && len(o.receivers) > 0 && least != ^uint64(0) {
+	if (o.holds() != holdCheckpoint || o.forgets) && len(o.receivers) > 0 && least != ^uint64(0) {
 		if !o.Held {
 			least = min(least, o.next-1)
 		}

@@ -402,7 +402,7 @@ func (t *Task) meters(loads bool) core.Meters {
 		m.LogBytes += o.logBytes
 		o.watchBound(t.w.graph.Job.LogBytes)
 		m.LogBounds += o.bounds
-		if o.hold != holdConsumed {
+		if o.holds() != holdConsumed {
 			m.FullestBytes = max(m.FullestBytes, o.logBytes)
 		}
 	}
