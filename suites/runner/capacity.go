@@ -133,7 +133,7 @@ func (m *capacityRun) open() (err error) {
 	}
 	length := capacityWarmup + o.Duration
 	m.feed = newFeed(m.w, o.Workers, spec.CatchUp{}, length)
-	m.col = newCollector(expect, graph, int(min(o.Keys, 1<<22)), 100*time.Millisecond, length)
+	m.col = newCollector(expect, graph, int(o.Keys), 100*time.Millisecond, length)
 	m.lag = stats.NewHistogram()
 	if o.Rate == 0 {
 		m.feed.mode, m.col.endNS = saturating, 0 // no delay means anything

@@ -78,9 +78,9 @@ type last struct {
 	answer uint64
 }
 
-// maxKeys is for how many keys room is made at the beginning: 512 MiB. More are possible, but the table grows for them while
+// maxKeys is for how many keys room is made at the beginning: 2 GiB. More are possible, but the table grows for them while
 // answers come, which takes as long as a migration.
-const maxKeys = 16 << 20
+const maxKeys = 64 << 20
 
 // New returns an oracle for a sink that gives answers of about the given number of keys.
 func New(kind Kind, keys int) *Oracle {
@@ -91,7 +91,12 @@ func New(kind Kind, keys int) *Oracle {
 
 func (o *Oracle) alloc(size int) {
 	o.slots, o.shift = make([]slot, size), 64-bits.Len(uint(size-1))
+	for i := 0; i < size; i += pageBytes / 16 {
+		o.slots[i].key = 0 // the system gives the page now, not while answers come
+	}
 }
+
+const pageBytes = 4096
 
 // find returns the slot of a key, making one where there is none.
 func (o *Oracle) find(key uint64) *slot {
