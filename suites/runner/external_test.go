@@ -474,8 +474,8 @@ func TestInterruptedStore(t *testing.T) {
 
 // TestStoreMetrics holds the metrics of a made-up trial against what its readings say.
 func TestStoreMetrics(t *testing.T) {
-	at := func(ms time.Duration, reads, writes, inputs uint64, cpuMS time.Duration, rss int64) reading {
-		return reading{at: ms * time.Millisecond, answered: inputs, store: storeReading{reads: reads, writes: writes, inputs: inputs, cpu: cpuMS * time.Millisecond, rss: rss}}
+	at := func(ms time.Duration, reads, writes, inputs uint64, cpu time.Duration, rss int64) reading {
+		return reading{at: ms * time.Millisecond, answered: inputs, store: storeReading{reads: reads, writes: writes, inputs: inputs, cpu: cpu * time.Millisecond, rss: rss}}
 	}
 	made := func() *trial {
 		tr := &trial{feed: &feed{}}

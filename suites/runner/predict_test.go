@@ -104,10 +104,8 @@ func TestFitWithoutALine(t *testing.T) {
 		}
 	}
 	// A large round that takes more than the line says is no pipeline.
-	c := &calibration{trains: []train{{groups: 1, rounds: 4}, {groups: 4, rounds: 4}, {groups: 16, rounds: 1}}}
-	for _, p := range []roundCost{{1, 1e6, 2 * ms, false}, {4, 4e6, 5 * ms, false}, {16, 16e6, 30 * ms, true}} {
-		c.points = append(c.points, p)
-	}
+	c := &calibration{trains: []train{{groups: 1, rounds: 4}, {groups: 4, rounds: 4}, {groups: 16, rounds: 1}},
+		points: []roundCost{{1, 1e6, 2 * ms, false}, {4, 4e6, 5 * ms, false}, {16, 16e6, 30 * ms, true}}}
 	if c.fit(); c.rough || c.stream != 0 || c.round(16e6) != 17*ms {
 		t.Errorf("%+v: 16 MB take %v, want 17 ms by the one line there is", c, c.round(16e6))
 	}
