@@ -3,6 +3,7 @@ package state
 import (
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"github.com/weir-bench/weir/engine/core"
@@ -169,4 +170,40 @@ func BenchmarkInstall(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkInstallLarge enters groups of 15,625 counters, a chunk each, into a heap that has no memory yet.
+func BenchmarkInstallLarge(b *testing.B) {
+	const groups, perGroup = 1024, 15_625
+	want := make([]bool, groups)
+	for g := range want {
+		want[g] = true
+	}
+	h := NewHeap(groups, 8)
+	h.Fill(groups*perGroup, want)
+	snap := h.Take(everyGroup(groups))
+	var chunks [][]byte
+	for {
+		chunk, _, _, done := snap.Next(nil, 256<<10)
+		if done {
+			break
+		}
+		chunks = append(chunks, chunk)
+	}
+	snap.Release()
+	h = nil
+	b.SetBytes(groups * perGroup * 16)
+	for b.Loop() {
+		b.StopTimer()
+		debug.FreeOSMemory()
+		b.StartTimer()
+		to := NewHeap(groups, 8)
+		for _, c := range chunks {
+			group, _ := ChunkGroup(c)
+			if err := to.Install(group, c); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*groups*perGroup), "ns/entry")
 }

@@ -146,41 +146,58 @@ func (h *Heap) installInline(group uint32, v Chunk) {
 		h.prebuild(group, v)
 	}
 	before := g.n
-	if h.stride == 2 {
-		h.installWords(group, v.entries)
-	} else {
-		size := h.stride * 8
-		for e := v.entries; len(e) >= size; e = e[size:] {
-			t, pos, _ := h.upsert(group, binary.LittleEndian.Uint64(e))
-			copy(bytesOf(t.words[pos*h.stride+1:(pos+1)*h.stride]), e[8:size])
-		}
-	}
+	h.enter(group, v.entries)
 	g.bytes += int64(g.n-before) * int64(8+h.valueBytes)
 }
 
-// installWords upserts entries with one value word. The loop has upsert's frequent
-// case in it: a key that is new, in a writable table with room.
-func (h *Heap) installWords(group uint32, entries []byte) {
-	g := &h.groups[group]
-	for e := entries; len(e) >= 16; e = e[16:] {
-		key, val := binary.LittleEndian.Uint64(e), binary.LittleEndian.Uint64(e[8:])
-		if len(g.dir) > 0 && !h.tracking {
-			hash := hashKey(key)
-			t := g.dir[hash>>g.shift]
-			n := int(t.n)
-			if t.stamp == h.epoch && 2*n+2 <= len(t.words) && 2*n+2 <= len(t.index) {
-				if pos, slot := t.find(hash, key, 2); pos < 0 {
-					t.words[2*n], t.words[2*n+1] = key, val
-					t.link(slot, hash, n)
-					t.n++
-					g.n++
+// enterAtOnce is how many entries are copied into a table before they are linked. What is copied and cannot be linked was
+// copied for nothing, so fewer are where runs are short.
+const enterAtOnce = 128
+
+// enter upserts inline entries. A heap gives a group table by table, so most entries come in runs that belong to one table
+// and are new to it: runs are copied as they are and linked, and only what is left goes through upsert.
+func (h *Heap) enter(group uint32, entries []byte) {
+	g, size := &h.groups[group], h.stride*8
+	most := enterAtOnce
+	for e := entries; len(e) >= size; {
+		key := binary.LittleEndian.Uint64(e)
+		if len(g.dir) > 0 {
+			if t := g.dir[hashKey(key)>>g.shift]; t.stamp == h.epoch {
+				run, tried := h.enterRun(t, e, most)
+				if most = min(2*most, enterAtOnce); run < tried {
+					most = run + 1
+				}
+				if run > 0 {
+					g.n += run
+					e = e[run*size:]
 					continue
 				}
 			}
 		}
 		t, pos, _ := h.upsert(group, key)
-		t.words[2*pos+1] = val
+		copy(bytesOf(t.words[pos*h.stride+1:(pos+1)*h.stride]), e[8:size])
+		e = e[size:]
 	}
+}
+
+// enterRun adds the first entries, at most most, to a writable table, as far as there is room, they belong to the table of the
+// first one and they are new. It returns how many, and how many it has tried.
+func (h *Heap) enterRun(t *table, entries []byte, most int) (run, tried int) {
+	n := int(t.n)
+	room := min(h.maxEntries, len(t.words)/h.stride, len(t.index)/2) - n
+	tried = min(room, len(entries)/(h.stride*8), most)
+	if tried <= 0 {
+		return 0, 0
+	}
+	words := t.words[n*h.stride : (n+tried)*h.stride]
+	copy(bytesOf(words), entries)
+	run = t.linkRun(words, h.stride)
+	if h.tracking && run > 0 {
+		for b := n >> h.blockShift; b <= (n+run-1)>>h.blockShift; b++ {
+			t.blocks[b] = h.epoch
+		}
+	}
+	return run, tried
 }
 
 // prebuild gives an empty group the tables that inserting the entries of a chunk one

@@ -14,7 +14,8 @@
 // A key group is an extendible-hashing directory of tables. A table is one dense
 // slab of up to 64 KiB (entries in insertion order: key word, then value words)
 // and a small index of 16-bit slots (position and hash tag). Only slabs are shared with
-// snapshots; the index is rebuilt by whoever installs the entries. Growth splits
+// snapshots; whoever installs the entries copies them into slabs in runs, as they
+// come table by table, and builds the index anew, which checks them on the way. Growth splits
 // one table at a time, so no write ever rehashes a whole group. Slabs and
 // indexes hold no pointers, so the collector has nothing to scan in them.
 // Values above 1 KiB and all Blob values live in memory of their own, and the slab

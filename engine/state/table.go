@@ -61,6 +61,36 @@ func (t *table) find(hash, key uint64, stride int) (pos int, slot uint64) {
 	}
 }
 
+// linkRun counts in and links the entries behind the last one, whose words are given, up to the first that does not share the
+// first depth bits of the first one's hash or whose key is there already. It returns how many.
+func (t *table) linkRun(words []uint64, stride int) int {
+	posMask, first := t.posMask, int(t.n)
+	index := t.index[:int(posMask)+1]
+	past := 64 - uint(t.depth)
+	prefix := hashKey(words[0]) >> past
+	pos := first
+	for w := 0; w < len(words); w += stride {
+		key := words[w]
+		hash := hashKey(key)
+		if hash>>past != prefix {
+			break
+		}
+		tag := uint16(hash>>32) &^ posMask
+		i := hash & uint64(posMask)
+		for v := index[i]; v != 0; v = index[i] {
+			if v&^posMask == tag && t.words[(int(v&posMask)-1)*stride] == key {
+				t.n = int32(pos)
+				return pos - first
+			}
+			i = (i + 1) & uint64(posMask)
+		}
+		pos++
+		index[i] = tag | uint16(pos)
+	}
+	t.n = int32(pos)
+	return pos - first
+}
+
 // link makes index slot i, which must be empty and the one for hash, point to pos.
 func (t *table) link(i, hash uint64, pos int) {
 	t.index[i] = uint16(hash>>32)&^t.posMask | uint16(pos+1)
