@@ -100,6 +100,12 @@ func (c *Coordinator) buildJoined(b *build) {
 	}
 	pl := &c.places[b.task]
 	pl.Standby = b.node
+	if c.job.Bug("build-without-hold") {
+		c.tell(pl.Node, core.Msg{Type: core.MsgTopology, Places: []core.Place{*pl}})
+		b.waiting = nil
+		c.announced(b)
+		return
+	}
 	c.announceAs([]core.Place{*pl}, b.topology)
 	c.announced(b)
 }
@@ -134,6 +140,12 @@ func (c *Coordinator) protected(node int, m *core.Msg) {
 		return
 	}
 	delete(c.builds, m.Task)
+	if c.job.Bug("build-without-hold") {
+		c.announce([]core.Place{*pl})
+	}
+	if c.job.Bug("promoted-twice") && pl.Epoch > c.checkpoints.epoch {
+		c.tell(b.node, core.Msg{Type: core.MsgPromote, Task: m.Task, Epoch: pl.Epoch}) // the same loss, found a second time
+	}
 	c.trace(TraceProtected, Trace{Task: m.Task, Node: b.node})
 }
 

@@ -105,7 +105,7 @@ type Job struct {
 	// window aims at.
 	WindowRecords int
 	WindowDelay   time.Duration
-	// LogBytes bounds one channel's sender log, and what is held of one task's order log.
+	// LogBytes bounds one channel's sender log, and what is held of one task's order log; at least MinLogBytes.
 	LogBytes int
 	// Ship is the interval at which strategy passive ships state to the standby.
 	Ship time.Duration
@@ -116,6 +116,9 @@ type Job struct {
 	// Bugs names planted bugs (tests only): deliberately broken variants that a named check must catch.
 	Bugs []string
 }
+
+// MinLogBytes is the smallest bound of a log: senders cut batches to no less than 16 records, and these may have 256 bytes each.
+const MinLogBytes = 16 * 256
 
 // Bug says whether a planted bug is switched on.
 func (j *Job) Bug(name string) bool {

@@ -13,6 +13,9 @@ func Check(g *core.Graph, horizon func(*core.OperatorSpec) error) error {
 	if job.Lease <= job.Heartbeat {
 		return fmt.Errorf("lease %v, heartbeat %v: a worker is silent that long between two reports; want a longer lease", job.Lease, job.Heartbeat)
 	}
+	if job.LogBytes < core.MinLogBytes {
+		return fmt.Errorf("a log of %d bytes is too small to hold one batch; want at least %d", job.LogBytes, core.MinLogBytes)
+	}
 	for i := range job.Operators {
 		op := &job.Operators[i]
 		for _, name := range append([]string{op.Recovery}, op.TaskRecovery...) {

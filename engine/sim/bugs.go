@@ -33,7 +33,7 @@ func Bugs() []Bug {
 		{"skip-store-read", "externalise", "a key that is not in the cache is taken for a new one"},
 		{"evict-unwritten", "externalise", "a value leaves the cache before it is written"},
 		{"store-without-epoch", "externalise", "a job that starts again finds the state of before"},
-		{"state-overtakes-answers", "rounds", "state goes out before the old owner's last answers have arrived"},
+		{"state-overtakes-answers", "rounds-in-order", "state goes out before the old owner's last answers have arrived"},
 		{"delta-since-aborted", "increments", "a checkpoint holds what changed since one that was given up"},
 		{"retain-forgets-links", "increments", "retention removes the files that a checkpoint links to"},
 		{"delta-without-link", "increments", "a checkpoint of what changed is taken for a whole one"},
@@ -49,6 +49,8 @@ func Bugs() []Bug {
 		{"base-before-safe", "backup", "senders forget what a task was sent before its effects are in safe hands"},
 		{"region-keeps-outputs", "region", "the collector does not go back with the tasks that write to it"},
 		{"region-without-neighbours", "region", "only tasks of the lost worker go back to the checkpoint"},
+		{"promoted-twice", "takeover", "the standby of a task that has been taken over is promoted as well when the loss is found a second time"},
+		{"build-without-hold", "takeover", "a standby is built before the senders know that it needs what they send from then on"},
 		{"gap-replays", "gap", "a task that begins empty is sent what its predecessor was sent"},
 	}
 }

@@ -33,8 +33,9 @@ func wholeChecks() []Check {
 		{"takeover-after-blip", "links break and heal, then a worker crashes", 400, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "active", Migration: "none", Transactional: no(), Faults: 3, Kinds: []string{"blip", "partition", "crash"}}
 		}},
-		{"zombie", "a worker freezes beyond its lease, is replaced, and wakes", 600, func(s uint64) Config {
-			return Config{Seed: s, Recovery: []string{"active", "checkpoint"}[s%2], Migration: "none", Transactional: no(), Faults: 2, Kinds: []string{"freeze"}}
+		{"zombie", "a worker freezes for about its lease, is replaced, and wakes; or it is cut off from the coordinator alone", 600, func(s uint64) Config {
+			return Config{Seed: s, Recovery: []string{"active", "checkpoint"}[s%2], Migration: "none", Transactional: no(), Faults: 2,
+				Kinds: []string{"freeze", "wake", "cut-off"}}
 		}},
 		{"links", "links break and heal: every input once, in order", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "none", Migration: "none", Transactional: no(), Faults: 3, Kinds: []string{"blip", "partition"}}
@@ -47,6 +48,9 @@ func moveChecks() []Check {
 	return []Check{
 		{"rounds", "migrations in rounds while links break", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "none", Migration: "async-rounds", Transactional: no(), Faults: 1, Kinds: []string{"partition"}}
+		}},
+		{"rounds-in-order", "migrations in rounds while links break again and again: the answers of a key keep their order", 300, func(s uint64) Config {
+			return Config{Seed: s, Recovery: "checkpoint", Migration: "async-rounds", Transactional: no(), Faults: 5, Kinds: []string{"partition"}}
 		}},
 		{"rounds-and-checkpoints", "migrations in rounds between checkpoints, under crashes", 300, func(s uint64) Config {
 			return Config{Seed: s, Recovery: "checkpoint", Migration: "async-rounds", Transactional: yes(), Faults: 2, Kinds: []string{"crash"}}

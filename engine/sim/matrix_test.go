@@ -53,7 +53,7 @@ func reportCell(t *testing.T, c Cell, r *CellResult) {
 	t.Errorf("%s: %s\n  struck at %q\n  repro: go test ./engine/sim -run TestMatrix -v -cell=%s", c, r.Violation, r.Struck, c)
 }
 
-// TestMatrix stops every migration strategy at the steps of its protocol: every seventh one by default, with one victim each;
+// TestMatrix stops every migration strategy at the steps of its protocol: every thirteenth one by default, with one victim each;
 // -matrix=N runs all of it, under N seeds (some minutes each), as `bench sim --matrix` does.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
@@ -71,7 +71,7 @@ func TestMatrix(t *testing.T) {
 	}
 	o := MatrixOptions{First: *fromFlag, Seeds: *matrixFlag, Thin: *thinFlag}
 	if *matrixFlag == 0 {
-		o.Seeds, o.Thin = 1, 7
+		o.Seeds, o.Thin = 1, 13
 		if testing.Short() {
 			o.Thin = 20
 		}

@@ -14,6 +14,7 @@ func (e errInvariant) Error() string { return "invariant: " + e.what }
 
 // watcher checks after every event what must hold at any time:
 //
+//   - a task has at most one primary in an epoch;
 //   - a key group has at most one owner in a deployment, counting of each task the newest primary that is not replaying;
 //
 // and, while the job runs and no migration is under way:
@@ -117,8 +118,11 @@ func (x *watcher) check() error {
 	return nil
 }
 
-// pair says whether two tasks own the same key group.
+// pair says whether two tasks own the same key group, or are the same primary.
 func (x *watcher) pair(a, b *seenTask) error {
+	if a.deploy == b.deploy && a.Task == b.Task && a.node != b.node && a.View.Epoch == b.View.Epoch {
+		return errInvariant{fmt.Sprintf("%s and %s are both primaries in epoch %d", x.name(a), x.name(b), a.View.Epoch)}
+	}
 	if a.deploy != b.deploy || a.Task == b.Task || a.Owns == nil || b.Owns == nil || x.operator(a) != x.operator(b) || !x.counts(a) || !x.counts(b) {
 		return nil
 	}

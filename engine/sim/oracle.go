@@ -29,6 +29,8 @@ type oracle struct {
 	emission *emission
 	again    bool // the job was rolled back whole: answers may come twice
 	gap      bool
+	counts   map[[2]uint64]lastSeen // of a gap: as last, by the counts alone, and how often those went back
+	fallen   uint64
 }
 
 type lastSeen struct {
@@ -37,7 +39,7 @@ type lastSeen struct {
 }
 
 func newOracle(p plan) *oracle {
-	o := &oracle{expected: map[uint64]uint64{}, seen: map[uint64][]uint32{}, last: map[[2]uint64]lastSeen{}}
+	o := &oracle{expected: map[uint64]uint64{}, seen: map[uint64][]uint32{}, last: map[[2]uint64]lastSeen{}, counts: map[[2]uint64]lastSeen{}}
 	var c core.Columns
 	p.feed.Fill(&c, 0, 1, 0, int(p.records))
 	for _, k := range c.Keys {
@@ -64,7 +66,12 @@ func (o *oracle) collect(out task.Output) {
 		} else if o.gap {
 			o.a.Wrong++ // counts more than there was
 		}
+		at := [2]uint64{uint64(out.Channel), k}
 		if o.gap { // counts begin anew; of several sources, records come in any order
+			if l := o.counts[at]; l.epoch == out.Epoch && v < l.count {
+				o.fallen++
+			}
+			o.counts[at] = lastSeen{v, out.Epoch}
 			v = 0
 			if o.ranks != nil {
 				v = out.Columns.Times[i]
@@ -75,7 +82,6 @@ func (o *oracle) collect(out task.Output) {
 		}
 		o.seen[k][out.Columns.Vals[i]]++
 		// Order is promised within a channel and an epoch; between two sinks there is none.
-		at := [2]uint64{uint64(out.Channel), k}
 		if l := o.last[at]; l.epoch == out.Epoch && v < l.count {
 			o.a.Reordered++
 		}
@@ -100,6 +106,9 @@ func (o *oracle) answers() Answers {
 	}
 	return a
 }
+
+// nothingLost is called when nothing was lost in a run that would have been free to lose something: it has no excuse then.
+func (o *oracle) nothingLost() { o.a.Reordered = o.fallen }
 
 // judge says how the answers break the promise, or nothing.
 func (o *oracle) judge(p recovery.Promise) string {

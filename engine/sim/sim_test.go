@@ -10,7 +10,8 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "run this seed only")
-	seedsFlag = flag.Uint64("seeds", 400, "how many seeds TestSeeds runs")
+	seedsFlag = flag.Uint64("seeds", 150, "how many seeds TestSeeds runs")
+	partFlag  = flag.Uint("part", 16, "TestChecksPass runs one seed of so many")
 	fromFlag  = flag.Uint64("from", 1, "the first seed of TestSeeds")
 )
 
@@ -71,7 +72,7 @@ func TestSeedsThatOnceFailedByRecovery(t *testing.T) {
 
 // TestSameSeedSameHash says that a run depends on nothing but its seed.
 func TestSameSeedSameHash(t *testing.T) {
-	for s := uint64(1); s <= 40; s++ {
+	for s := uint64(1); s <= 20; s++ {
 		a, b := Run(Config{Seed: s, Faults: 2}), Run(Config{Seed: s, Faults: 2})
 		if a.Hash != b.Hash || a.Hash == 0 || a.Answers != b.Answers || a.SimulatedNS != b.SimulatedNS {
 			t.Fatalf("seed %d ran two ways: hash %x and %x", s, a.Hash, b.Hash)
@@ -100,10 +101,11 @@ func TestMetamorphic(t *testing.T) {
 	}
 }
 
+// TestChecksPass runs a part of each check; -part=1 runs all of it.
 func TestChecksPass(t *testing.T) {
 	for _, c := range Checks() {
 		t.Run(c.Name, func(t *testing.T) {
-			for s := uint64(1); s <= c.Seeds/4; s++ {
+			for s := uint64(1); s <= max(c.Seeds/uint64(*partFlag), 1); s++ {
 				if r := Run(c.Of(s)); r.Violation != "" {
 					report(t, r)
 				}
@@ -112,12 +114,32 @@ func TestChecksPass(t *testing.T) {
 	}
 }
 
+// shownAt are the seeds of its check at which a planted bug is known to show, of those that the first seeds do not show. It only
+// saves time: where one does not show there any more, all seeds are tried.
+func shownAt() map[string]uint64 {
+	return map[string]uint64{
+		"base-before-safe": 9, "commit-at-barrier": 13, "delta-since-aborted": 27, "delta-without-link": 27,
+		"early-complete": 9, "end-before-held": 24, "forget-in-flight": 13, "forget-lag": 41, "give-at-first-marker": 78,
+		"hand-over-before-written": 6, "holder-lost-too": 24, "in-flight-twice": 13, "last-too-early": 7,
+		"order-to-standby-only": 6, "promote-without-order": 5, "region-without-neighbours": 17, "retain-forgets-links": 27,
+		"ship-committed-early": 66, "skip-alignment": 14, "skip-fence": 112, "skip-hold": 13, "source-does-not-rewind": 11,
+		"stale-checkpoint": 11,
+	}
+}
+
 // TestPlantedBugs says that each deliberately broken variant is caught by its named check.
 func TestPlantedBugs(t *testing.T) {
 	for _, b := range Bugs() {
 		t.Run(b.Name, func(t *testing.T) {
 			c := CheckByName(b.Check)
-			for s := uint64(1); s <= c.Seeds; s++ {
+			known := shownAt()[b.Name]
+			for k := uint64(0); k <= c.Seeds; k++ {
+				s := k
+				if k == 0 {
+					if s = known; known == 0 {
+						continue
+					}
+				}
 				cfg := c.Of(s)
 				cfg.Bugs = []string{b.Name}
 				if r := Run(cfg); r.Violation != "" {

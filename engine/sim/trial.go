@@ -210,7 +210,12 @@ func Run(c Config) Result {
 	err := w.run(deadlineNS, w.edge.Ended)
 	res.Hash, res.SimulatedNS, res.Traces = w.hash, w.nowNS, w.Traces
 	res.Answers = oracle.answers()
-	if p.promise == recovery.Gap {
+	if p.promise == recovery.Gap && !w.traced(coord.TraceDetected) && !w.traced(coord.TraceFallback) {
+		res.Promise = recovery.Precise
+		oracle.nothingLost()
+		res.Answers = oracle.answers()
+	}
+	if res.Promise == recovery.Gap {
 		oracle.outages = w.outages(350 * ms)
 		if !slices.ContainsFunc(res.Faults, func(f string) bool { return !strings.HasPrefix(f, "crash@") }) && p.migration != "stop-restart" { // which keeps records waiting
 			oracle.outages = w.outages(60 * ms)
@@ -334,6 +339,8 @@ func (w *World) fault(kind string) {
 		w.crash(node)
 	case "freeze":
 		w.freeze(node, 20*ms+w.rng.Int64N(300*ms))
+	case "wake": // about when it is found lost
+		w.freeze(node, 80*ms+w.rng.Int64N(50*ms))
 	case "partition":
 		if other > 0 && other != node {
 			w.partition(node, other, 10*ms+w.rng.Int64N(200*ms))
