@@ -85,7 +85,7 @@ func (s *script) storeReads() (n uint64) {
 }
 
 // job: recovery=NAME [sink=transactional] [checkpoint=MS] [records=N] [workers=N] [spares=N] [sources=N] [lease=MS]
-// [cache=BYTES: the state is in an external store]
+// [cache=BYTES: the state is in an external store] [two: two pipelines that nothing connects]
 func (s *script) job(t *testing.T, d *datadriven.TestData) string {
 	rec, sink := "none", "eager"
 	every, records, workers, spares, sources, lease, cache := 0, 4000, 2, 0, 1, 100, 0
@@ -109,6 +109,19 @@ func (s *script) job(t *testing.T, d *datadriven.TestData) string {
 		job: core.Job{ID: "sim", Workers: workers, Checkpoint: time.Duration(every) * time.Millisecond, CheckpointTimeout: 200 * time.Millisecond,
 			Heartbeat: 20 * time.Millisecond, Lease: time.Duration(lease) * time.Millisecond,
 			Operators: []core.OperatorSpec{op("in", "source", sources), count, out}}}
+	if d.HasArg("two") {
+		p.splits, p.feed.pipelines = 2, 2
+		twoPipelines(&p.job)
+		for i := range p.job.Operators { // the second one on the last worker, the first one on the others
+			for k := range p.job.Operators[i].Parallelism {
+				at := k % (workers - 1)
+				if i > 2 {
+					at = workers - 1
+				}
+				p.job.Operators[i].Place = append(p.job.Operators[i].Place, at)
+			}
+		}
+	}
 	protectScript(&p.job, rec)
 	s.w, s.o = newTrial(1, p)
 	s.w.jitterNS = 50_000
