@@ -17,7 +17,7 @@ type stepper struct {
 type progress struct {
 	begun                               bool
 	at                                  coord.Step
-	deployed, running                   int
+	deployed                            int
 	paused, barriers                    int
 	aligned                             uint64
 	routed                              uint64

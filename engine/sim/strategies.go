@@ -119,8 +119,7 @@ func (w *World) outages(leadNS int64) (spans [][2]int64) {
 
 // emission remembers when records of the feed were sent first.
 type emission struct {
-	splits int
-	steps  [][]emitted // by split
+	steps [][]emitted // by split
 }
 
 type emitted struct {
