@@ -117,8 +117,8 @@ type Job struct {
 	Bugs []string
 }
 
-// MinLogBytes is the smallest bound of a log: senders cut batches to no less than 16 records, and these may have 256 bytes each.
-const MinLogBytes = 16 * 256
+// MinLogBytes is the smallest bound of a log: senders cut batches to no less than 16 records, and these have 64 bytes each with a short payload.
+const MinLogBytes = 16 * 64
 
 // Bug says whether a planted bug is switched on.
 func (j *Job) Bug(name string) bool {

@@ -35,7 +35,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{"as it is", func(j *core.Job) {}, nil},
 		{"smallest log", func(j *core.Job) { j.LogBytes = core.MinLogBytes }, nil},
-		{"log too small", func(j *core.Job) { j.LogBytes = core.MinLogBytes - 1 }, []string{"log of 4095 bytes", "one batch", "at least 4096"}},
+		{"log too small", func(j *core.Job) { j.LogBytes = core.MinLogBytes - 1 }, []string{"log of 1023 bytes", "one batch", "at least 1024"}},
 		{"lease as long as the heartbeat", func(j *core.Job) { j.Lease, j.Heartbeat = time.Second, time.Second }, []string{"lease 1s, heartbeat 1s", "longer lease"}},
 		{"unknown strategy", func(j *core.Job) { j.Operators[1].Recovery = "prayer" }, []string{"operator windows", `"prayer"`, "checkpoint"}},
 		{"unknown strategy of a task", func(j *core.Job) { j.Operators[1].TaskRecovery = []string{"", "prayer"} }, []string{"operator windows", `"prayer"`}},
