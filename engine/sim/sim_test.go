@@ -53,7 +53,8 @@ func TestSeedsThatOnceFailed(t *testing.T) {
 
 // TestSeedsThatOnceFailedByRecovery runs again what found a bug once in recovery task by task: a second loss of who knew an
 // order, acks of tasks that were deployed again, tasks started before their state was there, a migration between two
-// ticks, unaligned barriers, a source that did not know where it stood.
+// ticks, unaligned barriers, a source that did not know where it stood,
+// a standby whose state, when it took over, overtook its predecessor's answers.
 func TestSeedsThatOnceFailedByRecovery(t *testing.T) {
 	for _, c := range []Config{
 		{Recovery: "checkpoint:task", Seed: 39, Migration: "none"}, {Recovery: "checkpoint:task", Seed: 72, Migration: "none"},
@@ -61,7 +62,7 @@ func TestSeedsThatOnceFailedByRecovery(t *testing.T) {
 		{Recovery: "checkpoint:task", Seed: 20190}, {Recovery: "checkpoint:task", Seed: 20571}, {Recovery: "upstream", Seed: 20092},
 		{Recovery: "upstream", Seed: 20513}, {Recovery: "passive", Seed: 1019}, {Recovery: "checkpoint:region", Seed: 397, Migration: "none"},
 		{Recovery: "checkpoint:region", Seed: 398, Migration: "none"}, {Recovery: Mixed, Seed: 1120}, {Recovery: "none", Seed: 30277},
-		{Recovery: "none", Seed: 30297},
+		{Recovery: "none", Seed: 30297}, {Seed: 3014472},
 	} {
 		c.Faults = -1
 		if r := Run(c); r.Violation != "" {

@@ -150,7 +150,7 @@ func (w *Worker) clear() {
 	for _, a := range w.inbox {
 		a.b.Release()
 	}
-	w.local, w.dirtyO, w.inbox = nil, nil, nil
+	w.local, w.dirtyO, w.gated, w.inbox = nil, nil, nil, nil
 }
 
 // drop forgets one task. Its snapshots stay until they are written: they are being read.
@@ -162,7 +162,8 @@ func (w *Worker) drop(t *Task) {
 		}
 		return false
 	})
-	w.dirtyO = slices.DeleteFunc(w.dirtyO, func(o *Out) bool { return o.Channel.From == t.info.ID })
+	of := func(o *Out) bool { return o.Channel.From == t.info.ID }
+	w.dirtyO, w.gated = slices.DeleteFunc(w.dirtyO, of), slices.DeleteFunc(w.gated, of)
 	t.close()
 	for _, id := range t.info.Ins {
 		w.ins[id] = nil

@@ -85,9 +85,10 @@ type gate struct {
 	upto uint64
 }
 
-// passed says whether the reader has consumed what it must. A standby's chunks go nowhere, so it need not wait.
+// passed says whether the reader has said to have consumed what it must. That outputs have arrived is not enough: they wait
+// there, and the new owner's would be taken first.
 func (g gate) passed() bool {
-	return g.out.Held || len(g.out.receivers) == 0 || g.out.receivers[0].consumed >= g.upto
+	return len(g.out.receivers) == 0 || g.out.receivers[0].done >= g.upto
 }
 
 func (m *moves) init(t *Task) {
@@ -225,7 +226,9 @@ func (m *moves) stream(t *Task) int {
 	}
 	tr := m.sending[0]
 	for len(tr.behind) > 0 {
-		if !tr.behind[0].passed() {
+		if g := tr.behind[0]; g.out.Held {
+			tr.to.sendBehind(g) // a standby need not wait, but when it takes over, its chunks must
+		} else if !g.passed() {
 			return 0
 		}
 		tr.behind = tr.behind[1:]

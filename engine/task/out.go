@@ -16,15 +16,16 @@ type Out struct {
 	Held bool
 
 	hold      hold
-	node      int    // of the sending task
-	shares    bool   // sender and receiver each go back to checkpoints alone, and to the same ones when lost together
-	local     bool   // they share and are on one worker: the sender makes again what the receiver misses, and need not keep it
-	forgets   bool   // planted bug: what waits for a checkpoint is forgotten when it is consumed
-	muted     bool   // what is emitted was emitted before: it gets no number
-	next      uint64 // the number of the next input
-	sent      uint64 // highest number ever sent to a primary
-	ended     bool   // the end of the stream was emitted
-	replays   bool   // planted bug: who begins without a past is sent what its predecessor was
+	behind    []gateAt // of state that a standby gave away
+	node      int      // of the sending task
+	shares    bool     // sender and receiver each go back to checkpoints alone, and to the same ones when lost together
+	local     bool     // they share and are on one worker: the sender makes again what the receiver misses, and need not keep it
+	forgets   bool     // planted bug: what waits for a checkpoint is forgotten when it is consumed
+	muted     bool     // what is emitted was emitted before: it gets no number
+	next      uint64   // the number of the next input
+	sent      uint64   // highest number ever sent to a primary
+	ended     bool     // the end of the stream was emitted
+	replays   bool     // planted bug: who begins without a past is sent what its predecessor was
 	open      *core.Batch
 	log       []*core.Batch
 	head      int
@@ -59,11 +60,18 @@ func holdFor(g *core.Graph, c core.Channel) hold {
 	return holdConsumed
 }
 
+// gateAt is a gate for what is sent from number at on.
+type gateAt struct {
+	gate
+	at uint64
+}
+
 // receiver is one place that a channel is sent to.
 type receiver struct {
 	node     int
 	cursor   uint64 // next number to send
-	consumed uint64
+	consumed uint64 // as the receiver says, or at a standby what has arrived there
+	done     uint64 // the last number that the receiver has said to have consumed
 	safe     uint64 // as the receiver says
 	got      uint64 // what the receiver expected next when it last said so
 	openedAt uint64 // the number from which a receiver without a past was sent to, 0: not yet
@@ -193,10 +201,33 @@ func (o *Out) full(logBound int) bool {
 	return o.next > from && o.next-from > room
 }
 
+// sendBehind holds what is emitted from now on back until a gate is passed.
+func (o *Out) sendBehind(g gate) {
+	o.passGates()
+	o.behind = append(o.behind, gateAt{g, o.next})
+}
+
+// passGates returns the number from which on a gate that is not passed holds back what is to be sent.
+func (o *Out) passGates() uint64 {
+	k := 0
+	for k < len(o.behind) && o.behind[k].passed() {
+		k++
+	}
+	if o.behind = o.behind[k:]; len(o.behind) > 0 {
+		return o.behind[0].at
+	}
+	o.behind = nil
+	return ^uint64(0)
+}
+
 // transmit sends what the receivers have room for.
 func (o *Out) transmit(send func(node int, b *core.Batch)) {
 	if o.Held {
 		return
+	}
+	end := ^uint64(0)
+	if len(o.behind) > 0 {
+		end = o.passGates()
 	}
 	for i := range o.receivers {
 		r := &o.receivers[i]
@@ -205,7 +236,7 @@ func (o *Out) transmit(send func(node int, b *core.Batch)) {
 		}
 		for k := o.find(r.cursor); k < len(o.log); k++ {
 			b := o.log[k]
-			if b.First > r.limit {
+			if b.First > r.limit || b.First >= end {
 				break
 			}
 			send(r.node, b)
@@ -251,6 +282,7 @@ func (o *Out) acknowledge(a core.Ack) (lost, anew bool) {
 				r.cursor, r.synced = a.Next, true
 			}
 			r.consumed, r.limit, r.safe = max(r.consumed, a.Consumed), max(r.limit, a.Limit), max(r.safe, a.Safe)
+			r.done = max(r.done, a.Consumed)
 			if i == 0 {
 				o.cut = int(min(max((r.limit-r.consumed)/2, 16), core.MaxBatch))
 			}

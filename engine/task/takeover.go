@@ -95,6 +95,9 @@ func (w *Worker) promote(m *core.Msg) {
 		}
 		o.takeOver(m.Received[o.Channel.ID])
 		w.dirty(o)
+		if len(o.behind) > 0 {
+			w.gated = append(w.gated, o)
+		}
 	}
 	if !t.running {
 		t.arise()

@@ -30,6 +30,7 @@ type Worker struct {
 	ins    []*In            // by channel id; nil: not here
 	outs   []*Out
 	dirtyO []*Out
+	gated  []*Out // of promoted tasks, with state that waits for their readers
 	pool   core.Pool
 	e      *Effects // of the step under way
 
@@ -286,11 +287,23 @@ func (w *Worker) Run(e *Effects) {
 // dirty marks an output that has something to send.
 func (w *Worker) dirty(o *Out) { w.dirtyO = append(w.dirtyO, o) }
 
+// sendGated sends the state of promoted tasks whose readers have consumed what came before it.
+func (w *Worker) sendGated() {
+	kept := w.gated[:0]
+	for _, o := range w.gated {
+		if o.transmit(w.send); len(o.behind) > 0 {
+			kept = append(kept, o)
+		}
+	}
+	w.gated = kept
+}
+
 func (w *Worker) flush(nowNS int64, e *Effects) {
 	for _, o := range w.dirtyO {
 		o.transmit(w.send)
 	}
 	w.dirtyO = w.dirtyO[:0]
+	w.sendGated()
 	w.orderToStandbys()
 	w.cutsTaken()
 	for _, t := range w.local {
