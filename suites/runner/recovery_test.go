@@ -69,10 +69,10 @@ func TestKindsOfCheckpoints(t *testing.T) {
 // Everything that a cell says about fault tolerance reaches the engine.
 func TestRecoveryOfTheJob(t *testing.T) {
 	s, _ := parse(t, tiny, "objectives=[]", "job.operators.count.standbyPlacement=[1, 2]",
-		"checkpoint={interval: 250ms, mode: unaligned, inFlight: 8MiB, incremental: true, fullEvery: 7, scope: task, retain: 3, timeout: 4s}",
+		"checkpoint={interval: 250ms, inFlight: 8MiB, incremental: true, fullEvery: 7, scope: task, retain: 3, timeout: 4s}",
 		"cells=[{name: a, recovery: {strategy: checkpoint, every: 200ms, logBytes: 5MiB, maxRestarts: 9, overrides: [{operator: count, task: 1, strategy: active}, {operator: out, strategy: active}]}}]")
 	job := buildJob(&s.Cells[0], 1)
-	if job.Checkpoint.Milliseconds() != 250 || !job.Unaligned || job.InFlightBytes != 8<<20 || !job.Incremental || job.FullEvery != 7 || job.Retain != 3 || job.CheckpointTimeout.Seconds() != 4 {
+	if job.Checkpoint.Milliseconds() != 250 || job.Unaligned || job.InFlightBytes != 8<<20 || !job.Incremental || job.FullEvery != 7 || job.Retain != 3 || job.CheckpointTimeout.Seconds() != 4 {
 		t.Errorf("checkpoints: %+v", job)
 	}
 	if job.Ship.Milliseconds() != 200 || job.LogBytes != 5<<20 || job.MaxRestarts != 9 {
@@ -94,5 +94,9 @@ func TestRecoveryOfTheJob(t *testing.T) {
 	}
 	if job := buildJob(quiet, 1); job.Unaligned || job.Incremental || job.Operators[0].Scope != "" {
 		t.Errorf("a job without any of it: %+v", job)
+	}
+	s, _ = parse(t, tiny, "objectives=[]", "checkpoint={interval: 250ms, mode: unaligned}", "cells=[{name: a, recovery: checkpoint}]")
+	if job := buildJob(&s.Cells[0], 1); !job.Unaligned {
+		t.Errorf("mode unaligned does not reach the job: %+v", job)
 	}
 }
