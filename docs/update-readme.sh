@@ -40,7 +40,8 @@ awk '/^## (Notes|How to read this|Where it ran)/ { exit } /^## / { on = 1 } on {
   printf '<!-- Written by docs/update-readme.sh from run %s. -->\n\n' "$(basename "$run")"
   cat "$work/tables"
   printf '\n![The page of the same run: delay over time with the event marked, percentile curves, parts of the recovery.](docs/quickstart.png)\n\n'
-  awk '/^## Where it ran/ { on = 1; next } /^## / { on = 0 } on' "$run/report.md" >"$work/where"
+  # Where somebody put the run is of no interest to others.
+  awk '/^## Where it ran/ { on = 1; next } /^## / { on = 0 } on' "$run/report.md" | sed 's/ --out [^ |]*//' >"$work/where"
   printf '<details><summary>Where it ran</summary>\n'
   cat "$work/where"
   printf '\n</details>\n<!-- quickstart:end -->\n'
