@@ -49,17 +49,23 @@ func (snap *cut) Prefer(group uint32) bool {
 	if snap.begun {
 		next++
 	}
-	if next >= len(snap.groups) {
+	return PutFirst(snap.groups, snap.parts, next, group)
+}
+
+// PutFirst moves group, with the part at its index, to index next, and those between one further. It reports whether the
+// group stood there or behind.
+func PutFirst[P any](groups []uint32, parts []P, next int, group uint32) bool {
+	if next >= len(groups) {
 		return false
 	}
-	i := slices.Index(snap.groups[next:], group)
+	i := slices.Index(groups[next:], group)
 	if i < 0 {
 		return false
 	}
-	p := snap.parts[next+i]
-	copy(snap.groups[next+1:], snap.groups[next:next+i])
-	copy(snap.parts[next+1:], snap.parts[next:next+i])
-	snap.groups[next], snap.parts[next] = group, p
+	p := parts[next+i]
+	copy(groups[next+1:], groups[next:next+i])
+	copy(parts[next+1:], parts[next:next+i])
+	groups[next], parts[next] = group, p
 	return true
 }
 

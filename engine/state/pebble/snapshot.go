@@ -170,18 +170,7 @@ func (snap *snapshot) Prefer(group uint32) bool {
 	if snap.it != nil {
 		next++
 	}
-	if next >= len(snap.groups) {
-		return false
-	}
-	i := slices.Index(snap.groups[next:], group)
-	if i < 0 {
-		return false
-	}
-	p := snap.parts[next+i]
-	copy(snap.groups[next+1:], snap.groups[next:next+i])
-	copy(snap.parts[next+1:], snap.parts[next:next+i])
-	snap.groups[next], snap.parts[next] = group, p
-	return true
+	return state.PutFirst(snap.groups, snap.parts, next, group)
 }
 
 func (snap *snapshot) fail(err error) {
