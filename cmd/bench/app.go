@@ -78,13 +78,13 @@ type CapacityOptions struct {
 	Parallelism int
 	Keys        spec.Count
 	Duration    time.Duration
-	Checkpoint  time.Duration // 0: off
-	Recovery    string        // of all tasks; empty: checkpoint where there are some, else none
-	Scope       string        // how much rolls back to a checkpoint; empty: the whole job
-	Preload     spec.Count    // keys that have state from the start
-	Repeat      int           // how often; the median counts
-	AgainstNone bool          // in turns with the same without recovery and checkpoints
-	Rate        spec.Rate     // records/s; 0: as fast as it goes
+	Checkpoint  time.Duration        // 0: off
+	Recovery    string               // of all tasks; empty: checkpoint where there are some, else none
+	Scope       string               // how much rolls back to a checkpoint; empty: the whole job
+	Preload     spec.Count           // keys that have state from the start
+	Repeat      int                  // how often; the median counts
+	Against     []capacityProtection // what it is measured in turns with
+	Rate        spec.Rate            // records/s; 0: as fast as it goes
 	Seed        uint64
 	JSON        bool
 	Progress    *progress.Progress

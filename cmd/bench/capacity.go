@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/reports/stats"
 	"github.com/weir-bench/weir/suites/runner"
 	"github.com/weir-bench/weir/suites/verify"
@@ -31,13 +30,13 @@ type capacityReport struct {
 	SendLag          *capacityTail `json:"send_lag"`
 	Answers          verifiedCount `json:"answers"`
 	AllAnswersAsHeld bool          `json:"all_answers_right"`
-	// Runs are the rates of all runs, of which the one in the middle is told above; WithoutRuns those without recovery.
-	Runs        []float64 `json:"runs"`
-	WithoutRuns []float64 `json:"without_recovery_runs"`
-	Recovery    string    `json:"recovery"`
-	Scope       string    `json:"scope"`
-	Snapshots   int       `json:"snapshots"`
-	CutMaxMS    float64   `json:"snapshot_sync_max_ms"`
+	// Runs are the rates of all runs, of which the one in the middle is told above; Against what they were in turns with.
+	Runs      []float64       `json:"runs"`
+	Against   []againstReport `json:"against"`
+	Recovery  string          `json:"recovery"`
+	Scope     string          `json:"scope"`
+	Snapshots int             `json:"snapshots"`
+	CutMaxMS  float64         `json:"snapshot_sync_max_ms"`
 }
 
 type capacityTail struct {
@@ -58,37 +57,24 @@ type verifiedCount struct {
 
 // measureCapacity runs `bench capacity`.
 func measureCapacity(ctx context.Context, o CapacityOptions) error {
-	bare := o
-	bare.Recovery, bare.Scope, bare.Checkpoint = core.RecoveryNone, "", 0
-	var got, without []runner.CapacityResult
-	for range o.Repeat {
-		if o.AgainstNone {
-			r, err := capacityOnce(ctx, bare)
-			if err != nil {
-				return err
-			}
-			without = append(without, r)
-		}
-		r, err := capacityOnce(ctx, o)
-		if err != nil {
-			return err
-		}
-		got = append(got, r)
+	got, against, err := capacityInTurns(ctx, o)
+	if err != nil {
+		return err
+	}
+	broken := brokenAnswers(got)
+	for _, c := range against {
+		broken = cmp.Or(broken, brokenAnswers(c.runs))
 	}
 	middle := medianRun(got)
-	broken := ""
-	for _, r := range append(slices.Clone(got), without...) {
-		if b := verify.Judge("precise", false, r.Answers); b != "" {
-			broken = b
-		}
-	}
-	var err error
 	if o.JSON {
 		report := newCapacityReport(o, middle, broken == "")
-		report.Runs, report.WithoutRuns = rates(got), rates(without)
+		report.Runs, report.Against = rates(got), []againstReport{}
+		for i := range against {
+			report.Against = append(report.Against, newAgainstReport(&against[i], got))
+		}
 		err = writeJSON(o.Streams.Out, report)
 	} else {
-		err = printCapacity(o, middle, got, without)
+		err = printCapacity(o, middle, got, against)
 	}
 	if err != nil {
 		return err
@@ -98,6 +84,37 @@ func measureCapacity(ctx context.Context, o CapacityOptions) error {
 		return codeError(exitWrong)
 	}
 	return nil
+}
+
+// capacityInTurns measures round by round; each round begins with another of the measurements, so that none always comes
+// behind the same one.
+func capacityInTurns(ctx context.Context, o CapacityOptions) (got []runner.CapacityResult, against []capacityComparison, err error) {
+	for _, p := range o.Against {
+		against = append(against, capacityComparison{with: p})
+	}
+	for round := range o.Repeat {
+		for k := range len(against) + 1 {
+			at := (round + k) % (len(against) + 1)
+			turn, runs := o, &got
+			if at < len(against) {
+				turn, runs = o.under(against[at].with), &against[at].runs
+			}
+			r, err := capacityOnce(ctx, turn)
+			if err != nil {
+				return nil, nil, err
+			}
+			*runs = append(*runs, r)
+		}
+	}
+	return got, against, nil
+}
+
+// brokenAnswers says what is wrong with the answers of one of the runs, if something is.
+func brokenAnswers(runs []runner.CapacityResult) (broken string) {
+	for _, r := range runs {
+		broken = cmp.Or(broken, verify.Judge("precise", false, r.Answers))
+	}
+	return broken
 }
 
 func capacityOnce(ctx context.Context, o CapacityOptions) (runner.CapacityResult, error) {
@@ -150,7 +167,7 @@ func tailOf(h *stats.Histogram) *capacityTail {
 	return &capacityTail{ms(50), ms(90), ms(99), ms(99.9), top.Seconds() * 1e3}
 }
 
-func printCapacity(o CapacityOptions, got runner.CapacityResult, runs, without []runner.CapacityResult) error {
+func printCapacity(o CapacityOptions, got runner.CapacityResult, runs []runner.CapacityResult, against []capacityComparison) error {
 	out := o.Streams.Out
 	span := got.Elapsed.Seconds()
 	per := func(cpu float64) float64 { return cpu / (got.RecordsPerS * span) * 1e9 }
@@ -170,9 +187,8 @@ func printCapacity(o CapacityOptions, got runner.CapacityResult, runs, without [
 	if len(runs) > 1 {
 		fmt.Fprintf(out, "runs: %s\n", spread(rates(runs)))
 	}
-	if len(without) > 0 {
-		base := medianRun(without).RecordsPerS
-		fmt.Fprintf(out, "without recovery, in turns: %s\ndifference of the medians: %+.1f %%\n", spread(rates(without)), (got.RecordsPerS/base-1)*100)
+	for i := range against {
+		fmt.Fprint(out, against[i].describe(runs))
 	}
 	what := fmt.Sprintf("%d keys, %d workers, %d tasks, %d cores, checkpoint %s, all outputs returned and checked", o.Keys, o.Workers, o.Parallelism, runtime.NumCPU(), offOr(o))
 	if o.Rate > 0 {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/suites/spec"
 )
 
@@ -54,10 +53,11 @@ func (c *cli) capacityCommand() *cobra.Command {
 	o := CapacityOptions{Keys: 100_000}
 	var keys, preload int64
 	var rate string
+	var against []string
 	cmd := &cobra.Command{
 		Use: "capacity", Short: "Measure how many records a second a keyed count can take",
-		Long:    "Capacity runs a keyed count of uniform keys as fast as it goes, with every output\nreturned and checked. The last line is 'capacity: N records/s (…)'. With --rate it\nmeasures the delay at that rate instead.",
-		Example: "  bench capacity\n  bench capacity --rate 1M/s\n  bench capacity --checkpoint 1s --json",
+		Long:    "Capacity runs a keyed count of uniform keys as fast as it goes, with every output\nreturned and checked. The last line is 'capacity: N records/s (…)'. With --rate it\nmeasures the delay at that rate instead. With --against it is measured in turns with\nthe same job under another protection, so that whatever else the machine does meets\nboth, and the difference is printed.",
+		Example: "  bench capacity\n  bench capacity --rate 1M/s\n  bench capacity --checkpoint 1s --json\n  bench capacity --checkpoint 1s --scope task --against none --against checkpoint --repeat 5",
 		Args:    exactly(0, ""),
 	}
 	f := cmd.Flags()
@@ -70,7 +70,7 @@ func (c *cli) capacityCommand() *cobra.Command {
 	f.StringVar(&o.Scope, "scope", "", "how much rolls back to a checkpoint: global, region, task")
 	f.Int64Var(&preload, "preload", 0, "keys that have state from the start, at most --keys")
 	f.IntVar(&o.Repeat, "repeat", 1, "how often; the median and the spread are printed")
-	f.BoolVar(&o.AgainstNone, "against-none", false, "in turns with the same without recovery, and the difference")
+	f.StringArrayVar(&against, "against", nil, "in turns with the same under this `protection`: a strategy, or checkpoint/SCOPE; may be repeated")
 	f.StringVar(&rate, "rate", "", "measure the delay at this `rate`, such as 1M/s, instead of the capacity")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the workload")
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
@@ -95,6 +95,13 @@ func (c *cli) capacityCommand() *cobra.Command {
 		if err := c.capacityProtection(cmd, o); err != nil {
 			return err
 		}
+		for _, text := range against {
+			p, err := c.againstProtection(cmd, text, o.Checkpoint)
+			if err != nil {
+				return err
+			}
+			o.Against = append(o.Against, p)
+		}
 		if rate != "" {
 			if o.Rate = parseRate(rate); o.Rate == 0 {
 				return &usageError{err: fmt.Errorf("--rate is %q; use records a second, such as 20000/s or 1M/s", rate), help: cmd.CommandPath()}
@@ -114,29 +121,6 @@ func (c *cli) capacityCommand() *cobra.Command {
 		return err
 	}
 	return cmd
-}
-
-// capacityProtection checks the fault tolerance that a measurement of the capacity asks for.
-func (c *cli) capacityProtection(cmd *cobra.Command, o CapacityOptions) error {
-	var names []string
-	for _, r := range c.known().Recoveries {
-		names = append(names, r.Name)
-		if r.Name == o.Recovery && r.Checkpoint && o.Checkpoint == 0 {
-			return &usageError{err: fmt.Errorf("--recovery %s restores from checkpoints; add --checkpoint, such as 1s", o.Recovery), help: cmd.CommandPath()}
-		}
-	}
-	if o.Recovery != "" {
-		if err := oneOf(cmd, "recovery", o.Recovery, names); err != nil {
-			return err
-		}
-	}
-	if o.Scope == "" {
-		return nil
-	}
-	if o.Checkpoint == 0 || o.Recovery != "" && o.Recovery != core.RecoveryCheckpoint {
-		return &usageError{err: errors.New("--scope says how much rolls back to a checkpoint; use it with --checkpoint and recovery checkpoint"), help: cmd.CommandPath()}
-	}
-	return oneOf(cmd, "scope", o.Scope, []string{core.ScopeGlobal, core.ScopeRegion, core.ScopeTask})
 }
 
 var rateRE = regexp.MustCompile(`^([0-9]{1,12}(?:\.[0-9]{1,6})?)([kM]?)/s$`)

@@ -149,14 +149,17 @@ cells: [{name: only}]
 	}
 }
 
-func TestCapacityOfAStrategyAgainstNone(t *testing.T) {
-	args := "capacity --duration 200ms --keys 1000 --preload 1000 --checkpoint 100ms --scope task --recovery checkpoint --repeat 2 --against-none --json --progress none"
+func TestCapacityOfAStrategyInTurnsWithOthers(t *testing.T) {
+	args := "capacity --duration 200ms --keys 1000 --preload 1000 --checkpoint 100ms --scope task --recovery checkpoint --repeat 2 --against none --against checkpoint --json --progress none"
 	got := bench(t, wire(), nil, "", strings.Fields(args)...)
 	var r capacityReport
 	if err := json.Unmarshal([]byte(got.out), &r); err != nil || got.code != 0 {
 		t.Fatalf("code %d, %v: %s%s", got.code, err, got.out, got.err)
 	}
-	if len(r.Runs) != 2 || len(r.WithoutRuns) != 2 || r.Snapshots == 0 || r.Scope != "task" || r.RecordsPerS != min(r.Runs[0], r.Runs[1]) {
+	if len(r.Against) != 2 || len(r.Against[0].Runs) != 2 || len(r.Against[1].PairPercent) != 2 || r.Against[1].Recovery != "checkpoint" {
+		t.Errorf("against %+v", r.Against)
+	}
+	if len(r.Runs) != 2 || r.Snapshots == 0 || r.Scope != "task" || r.RecordsPerS != min(r.Runs[0], r.Runs[1]) {
 		t.Errorf("report %+v", r)
 	}
 }
