@@ -1,8 +1,6 @@
 package state
 
-import (
-	"unsafe"
-)
+import "encoding/binary"
 
 // Built is a chunk on its way into a heap, of which the expensive part is done: see Heap.Build. It is used once.
 type Built struct {
@@ -26,44 +24,47 @@ func (h *Heap) Build(group uint32, chunk []byte) (Built, error) {
 		return Built{}, err
 	}
 	b := Built{group: group, chunk: v}
-	if !v.Replace || v.deletedN > 0 || v.count < minTableEntries || h.indirect || h.tracking || !aligned(v.entries) {
-		return b, nil
+	if v.Replace && v.deletedN == 0 && v.count >= minTableEntries && !h.indirect {
+		b.whole = true
+		h.build(&b, func(entries int) []uint64 { // the store's own list is its owner's
+			b.made += entries * h.stride * 8
+			return make([]uint64, entries*h.stride)
+		})
 	}
-	b.whole = true
-	h.build(&b)
 	return b, nil
 }
 
 // InstallBuilt does what Install of the same chunk would have done. The chunks of a group have to be installed in order.
 func (h *Heap) InstallBuilt(b *Built) {
-	if !b.whole {
-		h.install(b.group, b.chunk)
+	if b.whole {
+		h.adopt(b)
 		return
 	}
+	h.install(b.group, b.chunk)
+}
+
+// adopt makes what was built the content of its group.
+func (h *Heap) adopt(b *Built) {
 	h.drop(b.group)
 	g := &h.groups[b.group]
 	g.dir, g.shift, g.stamp, g.n = b.dir, b.shift, h.epoch, b.n
-	g.bytes = int64(b.n) * int64(8+h.valueBytes)
 	if len(g.dir) == 1 {
 		h.roots[b.group] = g.dir[0]
 	}
 	h.made += b.made
-	if len(b.rest) > 0 {
-		h.installInline(b.group, Chunk{entries: b.rest, count: len(b.rest) / (h.stride * 8)})
-	}
+	h.enter(b.group, b.rest)
+	g.bytes = int64(g.n) * int64(8+h.valueBytes)
 }
 
-// aligned says whether entries can be read as words.
-func aligned(entries []byte) bool { return uintptr(unsafe.Pointer(&entries[0]))%8 == 0 }
-
-// build makes the tables. A store writes its tables one after the other, in the order of their hashes, so that the entries
-// of a table here are in one piece there and are copied at once, which also spares clearing the slab. From the first
-// entry on for which that is not so, nothing is entered.
-func (h *Heap) build(b *Built) {
-	words := unsafe.Slice((*uint64)(unsafe.Pointer(&b.chunk.entries[0])), len(b.chunk.entries)/8)
-	depth, counts := h.countPrefixes(words, b.chunk.count)
+// build makes the tables that inserting the entries of a chunk one by one would leave an empty group with, so that
+// installing it neither grows nor splits them. A store writes its tables one after the other, in the order of their hashes,
+// so that the entries of a table here are in one piece there and are copied at once. From the first entry on for which that
+// is not so, nothing is entered.
+func (h *Heap) build(b *Built, slab func(entries int) []uint64) {
+	entries, size := b.chunk.entries, h.stride*8
+	depth, counts := h.countPrefixes(entries, b.chunk.count)
 	b.dir, b.shift = h.layout(depth, counts, func(uint8, int) *table { return &table{stamp: h.epoch} })
-	from, cell, sorted := 0, 0, true
+	cell, sorted := 0, true
 	for i := 0; i < len(b.dir); {
 		t := b.dir[i]
 		cells := 1 << (depth - uint(t.depth))
@@ -71,60 +72,40 @@ func (h *Heap) build(b *Built) {
 		for _, c := range counts[cell : cell+cells] {
 			n += c
 		}
-		h.lay(t, words[from*h.stride:], n)
-		b.made += len(t.words) * 8
+		room := max(minTableEntries, min(n, h.maxEntries))
+		t.words = slab(nextCapacity(room-1, h.maxEntries))
+		t.reindex(room, h.stride)
+		if h.tracking {
+			t.blocks = make([]uint32, h.blockCount(t))
+		}
 		if sorted {
-			linked := h.linkRun(t, min(n, h.maxEntries), uint64(cell)>>(depth-uint(t.depth)))
-			from += linked
+			words := t.words[:min(n, h.maxEntries)*h.stride]
+			copy(bytesOf(words), entries)
+			linked := t.linkRun(words, h.stride, uint64(cell)>>(depth-uint(t.depth)))
+			entries = entries[linked*size:]
+			b.n += linked
 			sorted = linked == n
 		}
 		cell += cells
 		i += 1 << (64 - b.shift - uint(t.depth))
 	}
-	b.n, b.rest = from, b.chunk.entries[from*h.stride*8:]
-}
-
-// lay gives a table the slab and index for n entries, with those that words begin with in it.
-func (h *Heap) lay(t *table, words []uint64, n int) {
-	entries := max(minTableEntries, min(n, h.maxEntries))
-	size := nextCapacity(entries-1, h.maxEntries) * h.stride
-	if size <= len(words) {
-		t.words = append([]uint64(nil), words[:size]...)[:size:size] // what is behind the entries does not matter
-	} else {
-		t.words = make([]uint64, size)
-		copy(t.words, words)
-	}
-	t.reindex(entries, h.stride)
-}
-
-// linkRun indexes the first n entries of a slab whose hashes begin with prefix and that are not there twice, and returns
-// how many: n if that is so for all of them.
-func (h *Heap) linkRun(t *table, n int, prefix uint64) int {
-	shift := 64 - uint(t.depth)
-	for pos := range n {
-		key := t.words[pos*h.stride]
-		hash := hashKey(key)
-		if hash>>shift != prefix {
-			return pos
-		}
-		at, slot := t.find(hash, key, h.stride)
-		if at >= 0 {
-			return pos
-		}
-		t.link(slot, hash, pos)
-		t.n++
-	}
-	return n
+	b.rest = entries
 }
 
 // countPrefixes counts the entries by the leading bits of their hashes, so many that the tables are at most half full.
-func (h *Heap) countPrefixes(words []uint64, n int) (depth uint, counts []int) {
+func (h *Heap) countPrefixes(entries []byte, n int) (depth uint, counts []int) {
 	for h.maxEntries<<depth < 2*n {
 		depth++
 	}
-	counts = make([]int, 1<<depth)
-	for e := 0; e < len(words); e += h.stride {
-		counts[hashKey(words[e])>>(64-depth)]++
+	// Neighbours mostly belong to the same count, and adding to it waits for the addition before: hence two of each.
+	counts = make([]int, 2<<depth)
+	size, past := h.stride*8, 64-depth
+	for i := range n {
+		at := hashKey(binary.LittleEndian.Uint64(entries[i*size:]))>>past<<1 | uint64(i&1)
+		counts[at]++
 	}
-	return depth, counts
+	for i := range counts[:1<<depth] {
+		counts[i] = counts[2*i] + counts[2*i+1]
+	}
+	return depth, counts[:1<<depth]
 }

@@ -148,8 +148,11 @@ func (h *Heap) install(group uint32, v Chunk) {
 // installInline upserts entries as words.
 func (h *Heap) installInline(group uint32, v Chunk) {
 	g := &h.groups[group]
-	if g.n == 0 {
-		h.prebuild(group, v)
+	if g.n == 0 && v.count >= minTableEntries {
+		b := Built{group: group, chunk: v}
+		h.build(&b, h.slab)
+		h.adopt(&b)
+		return
 	}
 	before := g.n
 	h.enter(group, v.entries)
@@ -197,32 +200,13 @@ func (h *Heap) enterRun(t *table, entries []byte, most int) (run, tried int) {
 	}
 	words := t.words[n*h.stride : (n+tried)*h.stride]
 	copy(bytesOf(words), entries)
-	run = t.linkRun(words, h.stride)
+	run = t.linkRun(words, h.stride, hashKey(words[0])>>(64-uint(t.depth)))
 	if h.tracking && run > 0 {
 		for b := n >> h.blockShift; b <= (n+run-1)>>h.blockShift; b++ {
 			t.blocks[b] = h.epoch
 		}
 	}
 	return run, tried
-}
-
-// prebuild gives an empty group the tables that inserting the entries of a chunk one
-// by one would leave it with, so that installing it neither grows nor splits them.
-func (h *Heap) prebuild(group uint32, v Chunk) {
-	if v.count < minTableEntries {
-		return
-	}
-	h.drop(group) // what deletions have left
-	depth := uint(0)
-	for h.maxEntries<<depth < 2*v.count {
-		depth++
-	}
-	counts := make([]int, 1<<depth)
-	size := h.stride * 8
-	for e := v.entries; len(e) >= size; e = e[size:] {
-		counts[hashKey(binary.LittleEndian.Uint64(e))>>(64-depth)]++
-	}
-	h.shape(group, depth, counts)
 }
 
 // shape gives an empty group tables for counts[i] entries whose hash begins with the bits i, of which there are depth.

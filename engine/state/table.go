@@ -61,13 +61,12 @@ func (t *table) find(hash, key uint64, stride int) (pos int, slot uint64) {
 	}
 }
 
-// linkRun counts in and links the entries behind the last one, whose words are given, up to the first that does not share the
-// first depth bits of the first one's hash or whose key is there already. It returns how many.
-func (t *table) linkRun(words []uint64, stride int) int {
+// linkRun counts in and links the entries behind the last one, whose words are given, up to the first whose hash does not
+// begin with prefix or whose key is there already. It returns how many.
+func (t *table) linkRun(words []uint64, stride int, prefix uint64) int {
 	posMask, first := t.posMask, int(t.n)
 	index := t.index[:int(posMask)+1]
 	past := 64 - uint(t.depth)
-	prefix := hashKey(words[0]) >> past
 	pos := first
 	for w := 0; w < len(words); w += stride {
 		key := words[w]
@@ -157,13 +156,24 @@ func (t *table) reindex(entries, stride int) {
 	if size == len(t.index) {
 		clear(t.index)
 	} else {
-		t.index = make([]uint16, size)
+		t.index = newIndex(size)
 	}
 	t.posMask = uint16(size - 1)
 	for pos, w := 0, 0; pos < int(t.n); pos, w = pos+1, w+stride {
 		h := hashKey(t.words[w])
 		t.link(t.vacant(h), h, pos)
 	}
+}
+
+// newIndex returns an empty index whose memory has been written to. Linking reads a slot before it writes it: of new memory
+// that costs two page faults, as the kernel maps a page of zeros first, and the second one interrupts the other cores.
+func newIndex(size int) []uint16 {
+	const page = 4096 / 2
+	index := make([]uint16, size)
+	for i := 0; i < size; i += page {
+		index[i] = 0
+	}
+	return index
 }
 
 // indexSize returns the number of slots for entries at a load of at most 1/2.
