@@ -175,19 +175,28 @@ func (c *Coordinator) beginTakeover(lost int, tasks []*lostTask, why string) {
 			}
 		}
 	}
-	for _, t := range tasks {
-		if t.reaction == recovery.Region {
-			continue
+	c.fence(k)
+}
+
+// fence lets everybody refuse what is lost, in one message: who refused one task's order and still took another's output
+// would have outputs that came out of an order nobody knows.
+func (c *Coordinator) fence(k *takeover) {
+	m := core.Msg{Type: core.MsgFence, Epoch: k.epoch}
+	for _, t := range k.tasks {
+		if t.reaction != recovery.Region {
+			m.Places = append(m.Places, c.places[t.id])
 		}
-		m := core.Msg{Type: core.MsgFence, Task: t.id, Epoch: k.epoch}
-		c.tellAll(m)
-		before := len(c.e.Edge.Msgs)
-		c.Edge.Fence(&m, &c.e.Edge)
-		answers := append([]core.Msg(nil), c.e.Edge.Msgs[before:]...)
-		c.e.Edge.Msgs = c.e.Edge.Msgs[:before]
-		for i := range answers {
-			c.fenced(harness, &answers[i])
-		}
+	}
+	if len(m.Places) == 0 {
+		return
+	}
+	c.tellAll(m)
+	before := len(c.e.Edge.Msgs)
+	c.Edge.Fence(&m, &c.e.Edge)
+	answers := append([]core.Msg(nil), c.e.Edge.Msgs[before:]...)
+	c.e.Edge.Msgs = c.e.Edge.Msgs[:before]
+	for i := range answers {
+		c.fenced(harness, &answers[i])
 	}
 }
 

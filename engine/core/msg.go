@@ -13,7 +13,7 @@ const (
 	MsgDeploy         MsgType = "deploy"          // Deploy: make tasks and channels; restore their state. Join: beside those that run
 	MsgStart          MsgType = "start"           // Epoch: deployed tasks of that epoch begin. Join, Tasks: these, which have joined
 	MsgTopology       MsgType = "topology"        // Places: where tasks are now; fences older epochs. ID > 0: answer with MsgHeld
-	MsgFence          MsgType = "fence"           // Task, Epoch: refuse what older deployments of Task send; answer with MsgFenced
+	MsgFence          MsgType = "fence"           // Epoch, Places: refuse, from one moment on, what older deployments of these tasks send; answer MsgFenced for each
 	MsgPromote        MsgType = "promote"         // Task, Epoch, Order, Received: the standby becomes the primary
 	MsgCheckpointDone MsgType = "checkpoint-done" // ID, Cuts: the checkpoint is complete
 	MsgShip           MsgType = "ship"            // Task, Epoch: ship the whole state to the standby that is being built

@@ -31,32 +31,40 @@ func (w *Worker) topology(places []core.Place) {
 	}
 }
 
-// fence refuses what older deployments of a task send, and says what arrived of it and in which order it was made.
+// fence refuses what older deployments of the named tasks send, and says of each what arrived of it and in which order it
+// was made.
 func (w *Worker) fence(m *core.Msg) {
-	reply := core.Msg{Type: core.MsgFenced, Task: m.Task, Epoch: m.Epoch, Received: map[int]uint64{}}
-	if w.graph != nil && m.Task < len(w.tasks) {
-		w.places[m.Task].Epoch = max(w.places[m.Task].Epoch, m.Epoch) // what the next one sends of its order is held
-		for _, id := range w.graph.Tasks[m.Task].Outs {
-			in := w.ins[id]
-			if in == nil {
-				continue
-			}
-			if !w.graph.Job.Bug("fence-ignored") {
-				in.Epoch = max(in.Epoch, m.Epoch)
-			}
-			in.asked = 0
-			if !in.silent {
-				reply.Received[id] = in.next
-			}
+	for _, p := range m.Places {
+		reply := core.Msg{Type: core.MsgFenced, Task: p.Task, Epoch: m.Epoch, Received: map[int]uint64{}}
+		if w.graph != nil && p.Task < len(w.tasks) {
+			w.fenceTask(&reply)
 		}
-		if held := w.holds[m.Task]; held != nil {
-			reply.OrderAfter, reply.Order = held.From(), held.AppendSince(nil, held.From())
+		w.say(reply)
+	}
+}
+
+func (w *Worker) fenceTask(reply *core.Msg) {
+	task, epoch := reply.Task, reply.Epoch
+	w.places[task].Epoch = max(w.places[task].Epoch, epoch) // what the next one sends of its order is held
+	for _, id := range w.graph.Tasks[task].Outs {
+		in := w.ins[id]
+		if in == nil {
+			continue
 		}
-		if t := w.tasks[m.Task]; t != nil {
-			t.shipment.refused = true // its primary is not heard any more
+		if !w.graph.Job.Bug("fence-ignored") {
+			in.Epoch = max(in.Epoch, epoch)
+		}
+		in.asked = 0
+		if !in.silent {
+			reply.Received[id] = in.next
 		}
 	}
-	w.say(reply)
+	if held := w.holds[task]; held != nil {
+		reply.OrderAfter, reply.Order = held.From(), held.AppendSince(nil, held.From())
+	}
+	if t := w.tasks[task]; t != nil {
+		t.shipment.refused = true // its primary is not heard any more
+	}
 }
 
 // promote makes a copy the primary: a standby, or one that was deployed for it. It replays the known rest of the order from
