@@ -31,7 +31,8 @@ type simViolation struct {
 
 // runSim runs `bench sim`: trials one after the other on one core.
 func runSim(ctx context.Context, o SimOptions) (Outcome, error) {
-	if s, err := migration.Lookup(o.Migration); err == nil && o.Recovery != "" && (s.NotWith == o.Recovery || s.OnlyWith != "" && s.OnlyWith != o.Recovery) {
+	base, _, _ := strings.Cut(o.Recovery, ":")
+	if s, err := migration.Lookup(o.Migration); err == nil && base != "" && !s.GoesWith(base) {
 		return Outcome{}, &usageError{err: fmt.Errorf("--migration %s does not go with --recovery %s: %s", s.Name, o.Recovery, s.Because)}
 	}
 	if o.Matrix {

@@ -82,7 +82,7 @@ func New(job core.Job, edge *task.Edge, spares int, clock func() int64) (*Coordi
 	if err := operator.Check(&job); err != nil {
 		return nil, err
 	}
-	if err := checkStores(&job); err != nil {
+	if err := checkStores(g); err != nil {
 		return nil, err
 	}
 	c := &Coordinator{Edge: edge, Clock: clock, job: g.Job, graph: g, spares: spares,

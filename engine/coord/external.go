@@ -6,22 +6,24 @@ import (
 	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/operator"
-	"github.com/weir-bench/weir/engine/recovery"
 )
 
 // checkStores says why a job cannot keep state in external stores as it asks for.
 //
 // Such state is in no checkpoint and a standby would write it a second time. So nothing but recovery none goes with it: a
 // failure starts the job from the first record, in an empty space of the store.
-func checkStores(job *core.Job) error {
+func checkStores(g *core.Graph) error {
+	job := &g.Job
 	op := external(job)
 	if op == nil {
 		return nil
 	}
 	for i := range job.Operators {
 		o := &job.Operators[i]
-		if r, err := recovery.Lookup(o.Recovery); err != nil || r.Checkpoints || r.Standby {
-			return fmt.Errorf("operator %s: recovery %s does not go with the external store of operator %s, as checkpoints and standbys do not hold what is in the store; want none for all operators", o.Name, o.Recovery, op.Name)
+		for _, id := range g.OpTasks[i] {
+			if p := g.Protection(id); p.Strategy != core.RecoveryNone {
+				return fmt.Errorf("operator %s: recovery %s does not go with the external store of operator %s, as checkpoints and standbys do not hold what is in the store; want none for all operators and tasks", o.Name, p.Strategy, op.Name)
+			}
 		}
 		if o.Store == "" {
 			continue
@@ -53,14 +55,14 @@ func external(job *core.Job) *core.OperatorSpec {
 }
 
 // fitsStore says why a strategy cannot move an operator's key groups from where its state is.
-func (c *Coordinator) fitsStore(op *core.OperatorSpec, s migration.Strategy) error {
+func fitsStore(job *core.Job, op *core.OperatorSpec, s migration.Strategy) error {
 	switch {
 	case s.External && op.Store == "":
 		return fmt.Errorf("%s cannot move operator %s: its state is in its tasks; it needs an external store", s.Name, op.Name)
 	case !s.External && op.Store != "":
 		return fmt.Errorf("%s cannot move operator %s: its state is in an external store and not in its tasks; use externalise", s.Name, op.Name)
 	}
-	if x := external(&c.job); x != nil && s.NeedsCheckpoints {
+	if x := external(job); x != nil && s.NeedsCheckpoints {
 		return fmt.Errorf("%s cannot move operator %s: it needs checkpoints, and the state of operator %s is in an external store, which they do not hold", s.Name, op.Name, x.Name)
 	}
 	return nil

@@ -29,6 +29,8 @@ func TestStoresAreChecked(t *testing.T) {
 		{"", func(*core.Job) {}},
 		{"recovery checkpoint does not go with the external store of operator count", func(j *core.Job) { j.Operators[0].Recovery = "checkpoint" }},
 		{"recovery active does not go with", func(j *core.Job) { j.Operators[1].Recovery = "active" }},
+		{"operator count: recovery checkpoint does not go with", func(j *core.Job) { j.Operators[1].TaskRecovery = []string{"", "checkpoint"} }},
+		{"operator in: recovery upstream does not go with", func(j *core.Job) { j.Operators[0].Recovery = "upstream" }},
 		{"operator in: an external store for a source", func(j *core.Job) { j.Operators[0].Store = "redis://h" }},
 		{"operator sum: an external store for a aggregate, which needs all keys", func(j *core.Job) { j.Operators[2].Kind, j.Operators[2].Store = "aggregate", "redis://h" }},
 		{"a cache of -1 bytes", func(j *core.Job) { j.Operators[1].StoreCacheBytes = -1 }},
@@ -47,13 +49,51 @@ func TestStrategyFitsTheState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, stored := &c.job.Operators[2], &c.job.Operators[1]
+	const stored, kept = 1, 2
 	for _, s := range migration.Strategies() {
-		if err := c.fits(stored, s); (err == nil) != s.External {
+		if err := Fits(c.graph, stored, s); (err == nil) != s.External {
 			t.Errorf("%s on an operator with a store: %v", s.Name, err)
 		}
-		if err := c.fits(kept, s); (err == nil) != (!s.External && !s.NeedsCheckpoints) {
+		if err := Fits(c.graph, kept, s); (err == nil) != (!s.External && !s.NeedsCheckpoints) {
 			t.Errorf("%s on an operator beside one with a store: %v", s.Name, err)
+		}
+	}
+}
+
+// TestStrategyFitsTheRecovery says that one task with a recovery that a strategy cannot be combined with is enough for a
+// refusal, wherever the recovery was named, and that the tasks of other operators do not matter.
+func TestStrategyFitsTheRecovery(t *testing.T) {
+	for _, c := range []struct {
+		migration, recovery string
+		tasks               []string // of the operator that is moved
+		beside              string   // of the operators beside it
+		want                string   // empty: accepted
+	}{
+		{"on-demand", "passive", nil, "active", ""},
+		{"on-demand", "active", []string{"passive", "checkpoint"}, "active", ""},
+		{"on-demand", "active", nil, "active", "on-demand cannot move operator count, whose task count[0] is protected by active: the order of the chunks"},
+		{"on-demand", "passive", []string{"", "active"}, "passive", "whose task count[1] is protected by active"},
+		{"replicate-input", "checkpoint", []string{"active", ""}, "checkpoint", "replicate-input cannot move operator count, whose task count[0] is protected by active"},
+		{"async-rounds", "checkpoint", []string{"active", ""}, "checkpoint", ""},
+	} {
+		job := storeJob(func(j *core.Job) {
+			for i := range j.Operators {
+				j.Operators[i].Recovery = c.beside
+			}
+			j.Operators[1].Store, j.Operators[1].Recovery, j.Operators[1].TaskRecovery = "", c.recovery, c.tasks
+			j.Checkpoint = time.Second
+		})
+		co, err := New(job, nil, 0, func() int64 { return 0 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := migration.Lookup(c.migration)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Fits(co.graph, 1, s)
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s over %s %v: got %v, want %q", c.migration, c.recovery, c.tasks, err, c.want)
 		}
 	}
 }

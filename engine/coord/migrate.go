@@ -39,7 +39,7 @@ func (c *Coordinator) Migrate(r migration.Request, s migration.Strategy, e *Effe
 	if r.Operator < 0 || r.Operator >= len(c.routes) || c.routes[r.Operator] == nil {
 		return fmt.Errorf("operator %d has no key groups to move", r.Operator)
 	}
-	if err := c.fits(&c.job.Operators[r.Operator], s); err != nil {
+	if err := Fits(c.graph, r.Operator, s); err != nil {
 		return err
 	}
 	probe := c.routes[r.Operator].Clone()
@@ -54,18 +54,23 @@ func (c *Coordinator) Migrate(r migration.Request, s migration.Strategy, e *Effe
 	return nil
 }
 
-// fits says why a strategy cannot move the groups of an operator.
-func (c *Coordinator) fits(op *core.OperatorSpec, s migration.Strategy) error {
-	if s.NotWith != "" && s.NotWith == op.Recovery {
-		return fmt.Errorf("%s cannot move operator %s, which is protected by %s: %s", s.Name, op.Name, op.Recovery, s.Because)
-	}
-	if err := c.fitsStore(op, s); err != nil {
+// Fits says why a strategy cannot move the key groups of a job's operator. A migration is refused for that reason, and
+// suites are before they run.
+func Fits(g *core.Graph, operatorIndex int, s migration.Strategy) error {
+	op := &g.Job.Operators[operatorIndex]
+	if err := fitsStore(&g.Job, op, s); err != nil {
 		return err
+	}
+	for _, id := range g.OpTasks[operatorIndex] { // any of them may give or get
+		if p := g.Protection(id); !s.GoesWith(p.Strategy) {
+			return fmt.Errorf("%s cannot move operator %s, whose task %s is protected by %s: %s; want another recovery for it, or another migration strategy",
+				s.Name, op.Name, g.TaskName(id), p.Strategy, s.Because)
+		}
 	}
 	if s.Plain {
 		k, _ := operator.Lookup(op.Kind)
 		if _, timed := k.New(op).(operator.Timed); timed || len(op.Inputs) != 1 {
-			return fmt.Errorf("%s cannot move operator %s: it needs an operator with one input that does not go by event time", s.Name, op.Name)
+			return fmt.Errorf("%s cannot move operator %s: it needs an operator with one input that does not go by event time; want another migration strategy", s.Name, op.Name)
 		}
 	}
 	return nil

@@ -79,6 +79,11 @@ type Strategy struct {
 	New        func(r Request) Machine
 }
 
+// GoesWith says whether the strategy can move key groups of tasks that have a recovery strategy; Because says why not.
+func (s Strategy) GoesWith(recovery string) bool {
+	return (s.NotWith == "" || s.NotWith != recovery) && (s.OnlyWith == "" || s.OnlyWith == recovery)
+}
+
 // Strategies lists the migration strategies.
 func Strategies() []Strategy {
 	return []Strategy{stopRestart(), pauseMove(), allAtOnce(), asyncRounds(), onDemand(), preCopy(), replicateInput(), externalise()}

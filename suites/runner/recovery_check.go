@@ -1,13 +1,18 @@
 package runner
 
 import (
+	"fmt"
+
+	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/core"
+	"github.com/weir-bench/weir/engine/migration"
 	"github.com/weir-bench/weir/engine/operator"
 	"github.com/weir-bench/weir/engine/recovery"
 	"github.com/weir-bench/weir/suites/spec"
 )
 
-// checkRecovery has the form of spec.Known.CheckRecovery: the engine says whether the strategies go together.
+// checkRecovery has the form of spec.Known.CheckRecovery: the engine says whether the strategies go together, those of
+// recovery with each other and with the migration.
 func checkRecovery(c *spec.Cell) []spec.Problem {
 	job := buildJob(c, 1)
 	g, err := core.BuildGraph(job, operator.Info)
@@ -16,6 +21,33 @@ func checkRecovery(c *spec.Cell) []spec.Problem {
 	}
 	if err := recovery.Check(g, operator.Horizon); err != nil {
 		return []spec.Problem{problemOf(err)}
+	}
+	return checkMove(c, g)
+}
+
+// checkMove says whether the cell's migration can move what it is to move.
+func checkMove(c *spec.Cell, g *core.Graph) []spec.Problem {
+	if c.Migration == nil || c.Migration.Strategy == controlMigration {
+		return nil
+	}
+	s, err := migration.Lookup(c.Migration.Strategy)
+	op := operatorIndex(&g.Job, c.Migration.Operator)
+	if err != nil || op < 0 || (g.Job.Operators[op].Store != "") != s.External {
+		return nil // which is said elsewhere
+	}
+	if err := coord.Fits(g, op, s); err != nil {
+		p := problemOf(err)
+		p.Field = "migration.strategy"
+		for t := range g.Job.Operators[op].Parallelism {
+			if s.GoesWith(c.Recovery.StrategyOf(c.Migration.Operator, t)) {
+				continue
+			}
+			if i := c.Recovery.OverrideOf(c.Migration.Operator, t); i >= 0 {
+				p.Field = fmt.Sprintf("recovery.overrides[%d].strategy", i)
+			}
+			break
+		}
+		return []spec.Problem{p}
 	}
 	return nil
 }

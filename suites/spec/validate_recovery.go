@@ -102,18 +102,26 @@ func (c *cellChecker) needs(strategy, at string) {
 // StrategyOf gives the recovery strategy of a task: its own override, that of its
 // operator, or the cell's.
 func (r *Recovery) StrategyOf(operator string, task int) string {
-	out := r.Strategy
-	for _, o := range r.Overrides {
-		if o.Operator == operator && o.Task == nil {
-			out = o.Strategy
+	if i := r.OverrideOf(operator, task); i >= 0 {
+		return r.Overrides[i].Strategy
+	}
+	return r.Strategy
+}
+
+// OverrideOf gives the index of the override that decides on a task's strategy, −1 when
+// none does.
+func (r *Recovery) OverrideOf(operator string, task int) int {
+	whole := -1
+	for i, o := range r.Overrides {
+		switch {
+		case o.Operator != operator:
+		case o.Task == nil:
+			whole = i
+		case *o.Task == task:
+			return i
 		}
 	}
-	for _, o := range r.Overrides {
-		if o.Operator == operator && o.Task != nil && *o.Task == task {
-			return o.Strategy
-		}
-	}
-	return out
+	return whole
 }
 
 // standbyWorker gives the worker of a task's standby, and of the task itself.
