@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/suites/spec"
 )
 
@@ -151,8 +152,8 @@ func (c *cli) simCommand() *cobra.Command {
 	var seed uint64
 	cmd := &cobra.Command{
 		Use: "sim", Short: "Run simulated trials with faults and check every answer",
-		Long:    "Sim runs seeded trials in simulated time, with crashes, freezes, partitions and torn\nwrites, and checks safety and then liveness. A failing seed prints the command that\nrepeats it. Simulated time is never a performance result.\n\nWith --matrix it stops every migration strategy at every step of its protocol, under\nevery recovery strategy, by a crash, a freeze or a broken link of each worker, one cell\nafter the other: some minutes a seed.",
-		Example: "  bench sim --seeds 10000\n  bench sim --seed 4711 --trace\n  bench sim --matrix --migration async-rounds",
+		Long:    "Sim runs seeded trials in simulated time, with crashes, freezes, partitions and torn\nwrites, and checks safety and then liveness. A failing seed prints the command that\nrepeats it. Simulated time is never a performance result.\n\nWith --matrix it stops every migration strategy at every step of its protocol, under\nevery recovery strategy, scope and kind of sink, by a crash, a freeze or a broken link\nof each worker, one cell after the other: a quarter of an hour a seed.",
+		Example: "  bench sim --seeds 10000\n  bench sim --seed 4711 --trace\n  bench sim --matrix --migration async-rounds --recovery checkpoint:task",
 		Args:    exactly(0, ""),
 	}
 	f := cmd.Flags()
@@ -161,7 +162,7 @@ func (c *cli) simCommand() *cobra.Command {
 	f.Uint64Var(&o.First, "from", 1, "the same as --first")
 	f.Uint64Var(&seed, "seed", 0, "run this seed only")
 	f.StringVar(&o.Migration, "migration", "", "use this migration strategy only")
-	f.StringVar(&o.Recovery, "recovery", "", "use this recovery strategy only")
+	f.StringVar(&o.Recovery, "recovery", "", "use this recovery strategy only; :region or :task is a scope of checkpoint")
 	f.BoolVar(&o.Trace, "trace", false, "print the trace of each trial")
 	f.BoolVar(&o.Matrix, "matrix", false, "run the crash matrix of migrations; --seeds is 1 unless given")
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
@@ -210,6 +211,9 @@ func (c *cli) knownStrategies(cmd *cobra.Command, o SimOptions) error {
 	}
 	for _, r := range c.known().Recoveries {
 		recoveries = append(recoveries, r.Name)
+		if r.Checkpoint {
+			recoveries = append(recoveries, r.Name+":"+core.ScopeRegion, r.Name+":"+core.ScopeTask)
+		}
 	}
 	if o.Migration != "" {
 		if err := oneOf(cmd, "migration", o.Migration, migrations); err != nil {

@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-bench/weir/engine/coord"
@@ -20,7 +22,7 @@ type Cell struct {
 	// Operator is "count" or "windows"; with windows, open ones move, and what closes them.
 	Operator  string
 	Migration string
-	// Recovery is the strategy of all operators, Transactional the kind of the sink.
+	// Recovery is the strategy of all operators, with its scope behind a colon, Transactional the kind of the sink.
 	Recovery      string
 	Transactional bool
 	// Victim is what the fault hits, see Victims; empty: there is no fault. Step is when: the number of steps of the
@@ -43,11 +45,18 @@ type CellResult struct {
 	Traces    []coord.Trace
 }
 
-// Victims are what a fault of the matrix hits: the worker that gives or gets key groups, or another one; the link of one to
-// the coordinator, or between the two; a freeze beyond the lease or below it; and what is no fault, a second migration.
+// Victims are what a fault of the matrix hits: the worker that gives or gets key groups, or another one; the first two at
+// once, or the first one and then its successor, as soon as there is one; the link of one to the coordinator, or between the
+// two; a freeze beyond the lease or below it; and what is no fault, a second migration.
 func Victims() []string {
-	return []string{"source", "target", "third", "source-controller", "target-controller", "source-zombie", "target-zombie", "source-pause", "link", "second-migration"}
+	return []string{"source", "target", "third", victimBoth, victimAgain, "source-controller", "target-controller", "source-zombie", "target-zombie", "source-pause", "link", "second-migration"}
 }
+
+// The victims of which there are two.
+const (
+	victimBoth  = "source-and-target"
+	victimAgain = "source-again"
+)
 
 // The workers of a cell's job by slot, and its keyed operator.
 const (
@@ -75,6 +84,7 @@ type cell struct {
 	everyNS  int64 // between two records
 	due      int64 // records that may be emitted; the feed's end comes behind them
 	calmNS   int64 // when the fault is over, and all that comes of it has been noticed
+	again    int   // the node whose successor is to crash; 0: none
 	broken   error // what a fault found at once
 	res      CellResult
 }
@@ -114,12 +124,20 @@ func newCell(c Cell, external bool) (*cell, error) {
 
 // recovery looks up what the cell's recovery promises.
 func (c *cell) recovery() (recovery.Strategy, error) {
-	rec, err := recovery.Lookup(c.Recovery)
-	c.promise = rec.Eager
-	if c.Transactional {
-		c.promise = rec.Transactional
+	name, scope, _ := strings.Cut(c.Recovery, ":")
+	rec, err := recovery.Lookup(name)
+	if err != nil {
+		return rec, err
 	}
-	return rec, err
+	p, sink := core.Protection{Strategy: name, Scope: scope}, recovery.SinkEager
+	if p.Strategy == core.RecoveryCheckpoint {
+		p.Scope = cmp.Or(scope, core.ScopeGlobal)
+	}
+	if c.Transactional {
+		sink = recovery.SinkTransactional
+	}
+	c.promise = recovery.Of(p, sink).Output
+	return rec, nil
 }
 
 // start sets up the world of a job; nothing has happened in it yet.
@@ -140,6 +158,7 @@ func (c *cell) start(job core.Job) (err error) {
 			return err
 		}
 		c.onStep()
+		c.strikeAgain()
 		return c.broken
 	}
 	c.w.harness(c.w.coord.Begin)
@@ -175,8 +194,9 @@ func (f cellFeed) Fill(dst *core.Columns, split, splits int, from uint64, n int)
 
 // job is two sources, three tasks with keyed state and one sink, which sees whether a moved key's answers keep their order.
 func (c *cell) job(rec recovery.Strategy) core.Job {
-	op := func(name, kind string, place []int, inputs ...string) core.OperatorSpec {
-		return core.OperatorSpec{Name: name, Kind: kind, Parallelism: len(place), Place: place, Inputs: inputs, Recovery: c.Recovery}
+	name, scope, _ := strings.Cut(c.Recovery, ":")
+	op := func(operator, kind string, place []int, inputs ...string) core.OperatorSpec {
+		return core.OperatorSpec{Name: operator, Kind: kind, Parallelism: len(place), Place: place, Inputs: inputs, Recovery: name, Scope: scope}
 	}
 	k := int(c.Seed)
 	in := op("in", "source", []int{k % 3, (k + 1) % 3})
@@ -188,13 +208,13 @@ func (c *cell) job(rec recovery.Strategy) core.Job {
 		keyed.Params = map[string]string{"time": "due", "size": "25ms", "function": "sum"}
 	}
 	job := core.Job{ID: "sim", Seed: c.Seed, Workers: 3, Bugs: c.Bugs, Heartbeat: 20 * time.Millisecond, Lease: 100 * time.Millisecond,
-		LogBytes: c.logBytes, WindowRecords: []int{64, 512}[k/2%2], ChunkBytes: []int{64, 256}[k/4%2]}
+		LogBytes: c.logBytes, Ship: 15 * time.Millisecond, WindowRecords: []int{64, 512}[k/2%2], ChunkBytes: []int{64, 256}[k/4%2]}
 	switch {
 	case c.external:
 		keyed.Store, keyed.StoreCacheBytes = simStore, 300
 	case rec.Checkpoints || c.Transactional || c.Migration == "stop-restart":
 		job.Checkpoint, job.CheckpointTimeout = 15*time.Millisecond, 200*time.Millisecond
-		job.Incremental, job.Unaligned = k%4 >= 2, k%4%2 == 1
+		job.Incremental, job.Unaligned = k%4 >= 2, k%4%2 == 1 && scope != core.ScopeTask
 	}
 	out := op("out", "sink", []int{(k + 2) % 3}, "keyed")
 	out.Transactional = c.Transactional
@@ -296,7 +316,7 @@ func (c *cell) settled() bool {
 
 // quiet says whether nothing is under way.
 func (c *cell) quiet() bool {
-	if !c.w.coord.Settled() || c.w.nowNS < c.calmNS {
+	if !c.w.coord.Settled() || c.w.nowNS < c.calmNS || c.again != 0 {
 		return false
 	}
 	for slot := range 3 {
@@ -338,6 +358,12 @@ func (c *cell) strike() {
 		c.w.crash(target)
 	case "third":
 		c.w.crash(c.w.coord.NodeOfSlot(slotThird))
+	case victimBoth:
+		c.w.crash(source)
+		c.w.crash(target)
+	case victimAgain:
+		c.w.crash(source)
+		c.again = source
 	case "source-controller":
 		c.w.partition(source, task.Harness, 30*ms)
 	case "target-controller":
@@ -355,6 +381,16 @@ func (c *cell) strike() {
 	default:
 		panic("sim: no victim " + c.Victim)
 	}
+}
+
+// strikeAgain crashes the successor of a crashed worker as soon as there is one.
+func (c *cell) strikeAgain() {
+	node := c.w.coord.NodeOfSlot(slotSource)
+	if c.again == 0 || node < 0 || node == c.again || !c.w.workers[node].alive {
+		return
+	}
+	c.again, c.calmNS = 0, c.w.nowNS+300*ms
+	c.w.crash(node)
 }
 
 // second asks for another migration while one is under way.

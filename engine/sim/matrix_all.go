@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/weir-bench/weir/engine/core"
 	"github.com/weir-bench/weir/engine/migration"
 )
 
@@ -20,14 +22,24 @@ type MatrixOptions struct {
 	Thin int
 }
 
-// guarantee is a recovery strategy with a kind of sink.
+// guarantee is a recovery strategy, with its scope behind a colon, and a kind of sink.
 type guarantee struct {
 	recovery      string
 	transactional bool
 }
 
 func guarantees() []guarantee {
-	return []guarantee{{"none", false}, {"checkpoint", false}, {"checkpoint", true}, {"active", false}}
+	return []guarantee{
+		{"none", false}, {"checkpoint", false}, {"checkpoint", true}, {"active", false},
+		{"passive", false}, {"passive", true}, {"upstream", false}, {"upstream", true},
+		{"checkpoint:region", false}, {"checkpoint:region", true}, {"checkpoint:task", false}, {"checkpoint:task", true},
+	}
+}
+
+// with says whether the guarantee can be given for an operator that is migrated with a strategy.
+func (g guarantee) with(s migration.Strategy, operator string) bool {
+	base, _, _ := strings.Cut(g.recovery, ":")
+	return goesWith(s, base) && (base != core.RecoveryUpstream || operator == "windows")
 }
 
 // Matrix runs the crash matrix and calls visit with each cell, until it returns false. Per seed and combination, the first
@@ -44,7 +56,7 @@ func Matrix(o MatrixOptions, visit func(Cell, *CellResult) bool) error {
 					return fmt.Errorf("seed %d of %s without a migration: %w", seed, operator, err)
 				}
 				for i, g := range guarantees() {
-					if o.Recovery != "" && o.Recovery != g.recovery || !goesWith(s, g.recovery) {
+					if o.Recovery != "" && o.Recovery != g.recovery || !g.with(s, operator) {
 						continue
 					}
 					c := Cell{Seed: seed, Operator: operator, Migration: s.Name, Recovery: g.recovery, Transactional: g.transactional, Bugs: o.Bugs}

@@ -17,7 +17,7 @@ func eachCombination(t *testing.T, run func(t *testing.T, c Cell, s migration.St
 	for _, s := range migration.Strategies() {
 		for _, operator := range []string{"count", "windows"} {
 			for _, g := range guarantees() {
-				if operator == "windows" && (s.Plain || s.External) || !goesWith(s, g.recovery) {
+				if operator == "windows" && (s.Plain || s.External) || !g.with(s, operator) {
 					continue
 				}
 				c := Cell{Seed: 1, Operator: operator, Migration: s.Name, Recovery: g.recovery, Transactional: g.transactional}
@@ -227,7 +227,7 @@ func TestEndInAMove(t *testing.T) {
 	t.Parallel()
 	eachCombination(t, func(t *testing.T, c Cell, m migration.Strategy) {
 		ref := refer(t, c, m)
-		for step := len(c.Recovery) % 5; ; step += 19 {
+		for step := len(c.Recovery) % 5; ; step += 41 {
 			s := newStage(t, c, m, nil)
 			s.hold(s.records - 20)
 			moves := allOf(s.before, slotSource, slotTarget)

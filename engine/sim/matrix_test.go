@@ -53,8 +53,8 @@ func reportCell(t *testing.T, c Cell, r *CellResult) {
 	t.Errorf("%s: %s\n  struck at %q\n  repro: go test ./engine/sim -run TestMatrix -v -cell=%s", c, r.Violation, r.Struck, c)
 }
 
-// TestMatrix stops every migration strategy at the steps of its protocol: every thirteenth one by default, with one victim each;
-// -matrix=N runs all of it, under N seeds (some minutes each), as `bench sim --matrix` does.
+// TestMatrix stops every migration strategy at the steps of its protocol: every thirty-first one by default, with one victim each;
+// -matrix=N runs all of it, under N seeds (a quarter of an hour each), as `bench sim --matrix` does.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	if *cellFlag != "" {
@@ -71,9 +71,9 @@ func TestMatrix(t *testing.T) {
 	}
 	o := MatrixOptions{First: *fromFlag, Seeds: *matrixFlag, Thin: *thinFlag}
 	if *matrixFlag == 0 {
-		o.Seeds, o.Thin = 1, 13
+		o.Seeds, o.Thin = 1, 31
 		if testing.Short() {
-			o.Thin = 20
+			o.Thin = 40
 		}
 	}
 	cells, completed, rolledBack := 0, 0, 0

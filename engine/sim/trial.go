@@ -110,7 +110,7 @@ func goesWith(s migration.Strategy, recovery string) bool {
 	if recovery == Mixed {
 		recovery = core.RecoveryActive // some tasks have standbys
 	}
-	return s.NotWith != recovery && (s.OnlyWith == "" || s.OnlyWith == recovery)
+	return s.GoesWith(recovery)
 }
 
 func newPlan(c Config) plan {
