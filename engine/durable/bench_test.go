@@ -43,7 +43,7 @@ func everyGroup() []uint32 {
 // written makes a complete checkpoint of one task.
 func written(b *testing.B, s *storage.Store, number uint64, snap state.Snapshot, since uint64, sinceFile []byte) (file []byte, bytes int64) {
 	b.Helper()
-	file, bytes, err := WriteSnapshot(s, &task.SnapshotRequest{Checkpoint: number, Meta: []byte("{}"), State: snap, Since: since, SinceFile: sinceFile})
+	file, bytes, err := WriteSnapshot(s, &task.SnapshotRequest{Checkpoint: number, Meta: func() []byte { return []byte("{}") }, State: snap, Since: since, SinceFile: sinceFile})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -53,8 +53,10 @@ func writeSections(w *storage.Writer, req *task.SnapshotRequest) error {
 	if err := w.Section(sectionMeta); err != nil {
 		return err
 	}
-	if _, err := w.Write(req.Meta); err != nil {
-		return err
+	if req.Meta != nil {
+		if _, err := w.Write(req.Meta()); err != nil {
+			return err
+		}
 	}
 	if len(req.InFlight) > 0 {
 		if err := w.Section(sectionInFlight); err != nil {

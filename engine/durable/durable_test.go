@@ -64,7 +64,7 @@ func (c *chained) change() {
 
 func (c *chained) checkpoint(number uint64) {
 	c.t.Helper()
-	req := task.SnapshotRequest{Task: 3, Checkpoint: number, Meta: fmt.Append(nil, "meta ", number), InFlight: [][]byte{fmt.Append(nil, "in flight ", number)}}
+	req := task.SnapshotRequest{Task: 3, Checkpoint: number, Meta: func() []byte { return fmt.Append(nil, "meta ", number) }, InFlight: [][]byte{fmt.Append(nil, "in flight ", number)}}
 	if c.base == 0 || c.depth == 4 {
 		req.State, c.depth = c.blob.Cut(all()), 0
 	} else {

@@ -166,7 +166,7 @@ func TestSettleGivesUpWhatHangs(t *testing.T) {
 	h := &hanging{storage.NewMemFS(), context.Background(), make(chan struct{})}
 	d := newDisk(&launch{Job: "job", Dir: "s3://bucket"}, func(storage.Address) (storage.FS, error) { return h, nil })
 	done := make(chan error, 1)
-	d.snapshot(task.SnapshotRequest{Checkpoint: 1, Meta: make([]byte, 300<<10)}, func(_ []byte, _ int64, err error) { done <- err })
+	d.snapshot(task.SnapshotRequest{Checkpoint: 1, Meta: func() []byte { return make([]byte, 300<<10) }}, func(_ []byte, _ int64, err error) { done <- err })
 	<-h.written
 	d.settle()
 	if err := <-done; !errors.Is(err, context.Canceled) {

@@ -17,6 +17,15 @@ type Meta struct {
 	Flow     Flow
 }
 
+// encode returns the meta as it is in files and ships.
+func (m *Meta) encode() []byte {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // plain numbers
+	}
+	return b
+}
+
 // onBarrier aligns: a channel whose barrier has come is not consumed from until the barriers of all others have come,
 // so that the snapshot holds the effects of exactly the inputs before the barriers (Chandy and Lamport 1985, as done
 // in-band by Carbone et al., "Lightweight asynchronous snapshots", 2015). A barrier that says so is not aligned: the first
@@ -94,11 +103,7 @@ func (t *Task) checkpointGone(id uint64) {
 func (t *Task) snapshot(c *core.Control, e *Effects) {
 	started := t.w.Clock()
 	m := t.meta()
-	meta, err := json.Marshal(m)
-	if err != nil {
-		panic(err) // plain numbers
-	}
-	req := SnapshotRequest{Task: t.info.ID, Epoch: t.Epoch, Checkpoint: c.ID, Meta: meta}
+	req := SnapshotRequest{Task: t.info.ID, Epoch: t.Epoch, Checkpoint: c.ID, Meta: m.encode}
 	if t.keyed != nil {
 		t.increments.cut(t, &req)
 	}

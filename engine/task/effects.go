@@ -17,8 +17,9 @@ type SnapshotRequest struct {
 	Task       int
 	Epoch      uint32
 	Checkpoint uint64
-	Meta       []byte
-	State      state.Snapshot
+	// Meta encodes where the task stands, for the file; it may be called by one other goroutine, as the loop need not wait for it; nil: nothing.
+	Meta  func() []byte
+	State state.Snapshot
 	// Since is the checkpoint whose state State is the difference to, 0 when it is whole, and SinceFile what the world said
 	// of the task's file in it.
 	Since     uint64
