@@ -23,6 +23,8 @@ type In struct {
 	open   bool   // the task has no past: it takes whatever comes next
 	bases  bool   // what is safe is told by keep, else what is consumed is
 	kept   uint64 // number up to which nothing is needed again
+	bytes  int    // of the batches consumed since the task's base was last cut
+	wanted uint64 // the sender needs a base that covers this number, 0: none does
 
 	blocked bool // waits for the other channels' barriers
 	paused  bool // waits for the end of a round of mode MovePause
@@ -143,6 +145,7 @@ func (in *In) take(n int) {
 		return
 	}
 	in.off = 0
+	in.bytes += b.SizeBytes()
 	in.queue[in.head].b = nil
 	in.head++
 	b.Release()

@@ -15,6 +15,10 @@ import (
 // never needs an output from before the base, even if it is lost together with the task. A standby that follows by itself
 // from there on may begin at once: it counts as one when that is so.
 //
+// Until then those who send to the task keep what it needs from its last base on. A ship is due every so often, and early
+// when what was consumed since the last one comes to half of a log's bound: a sender whose log is full would stop. Such a
+// ship hurries those of the readers that it has to wait for.
+//
 // What tasks of one operator send to each other does not matter to that. They do so in migrations only, and behind one,
 // nothing is taken over before all bases have passed it.
 
@@ -27,6 +31,7 @@ const (
 	shipCommit                    // the standby is to stand there
 	shipGot                       // answer: all parts up to this one have come
 	shipApplied                   // answer: the standby stands there
+	shipWanted                    // to a reader: a base is wanted that covers number First of channel OrderAfter
 )
 
 // shipWindowBytes bounds what is under way of a ship.
@@ -60,6 +65,8 @@ type ship struct {
 	building bool        // the standby may not take over yet
 	applied  bool        // it has a base
 	once     bool        // it will follow by itself
+	early    bool        // this ship was not due yet: a sender's log is filling
+	asked    bool        // the readers that it waits for were asked to hurry
 	dueNS    int64
 	movedNS  int64 // when something last happened
 }
@@ -115,6 +122,55 @@ func (t *Task) tickShip(nowNS int64) {
 	s.protected(t)
 }
 
+// press begins a ship early when a sender must not wait until it is due.
+func (s *ship) press(t *Task, nowNS int64) {
+	if s.phase != shipIdle || s.to < 0 || s.once || t.Role != core.RolePrimary || !t.running || t.failed || !t.pressed() || !t.quiet() {
+		return
+	}
+	s.begin(t, nowNS)
+	s.early = true
+}
+
+// pressed says that a sender has kept half a log for the task, or waits for a base that could be cut now.
+func (t *Task) pressed() bool {
+	for _, in := range t.ins {
+		if in.Channel.Kind == core.ChanData && (2*in.bytes > t.w.graph.Job.LogBytes || in.wanted > 0 && in.consumed >= in.wanted) {
+			return true
+		}
+	}
+	return false
+}
+
+// hurry asks the readers that the ship waits for, once.
+func (s *ship) hurry(t *Task) {
+	s.asked = true
+	for i, o := range t.outs {
+		n := s.position.Out[i] - 1
+		if o.Channel.Kind != core.ChanData || o.safe >= n || t.w.graph.Protection(o.Channel.To).Strategy != core.RecoveryPassive {
+			continue
+		}
+		b := t.w.pool.Get()
+		p, _ := t.w.place(o.Channel.To)
+		b.Kind, b.Channel, b.Epoch, b.First = core.KindShip, t.w.graph.Tasks[o.Channel.To].Ins[0], p.Epoch, n
+		b.OrderAfter, b.Control.ID = uint64(o.Channel.ID), shipWanted
+		if p.Node == t.w.Node {
+			t.w.shipFrame(b)
+			b.Release()
+		} else {
+			t.w.e.Sends = append(t.w.e.Sends, Send{p.Node, b})
+		}
+	}
+}
+
+// want takes a sender's wish for a base that covers number n of a channel.
+func (t *Task) want(channel, n uint64) {
+	for _, in := range t.ins {
+		if uint64(in.Channel.ID) == channel {
+			in.wanted = max(in.wanted, n)
+		}
+	}
+}
+
 // stop gives up the ship under way; the next one begins from nothing, since it is not known what the standby has.
 func (s *ship) stop(t *Task) {
 	if s.snap != nil {
@@ -137,12 +193,15 @@ func (t *Task) shipBroken(node int) {
 
 func (s *ship) begin(t *Task, nowNS int64) {
 	m := t.meta()
-	meta, err := json.Marshal(m)
-	if err != nil {
-		panic(err) // plain numbers
-	}
 	s.number++
 	s.position, s.seq, s.got, s.ended, s.phase = m.Position, 0, 0, false, shipStreaming
+	s.early, s.asked = false, false
+	for _, in := range t.ins {
+		in.bytes = 0
+		if in.wanted <= in.consumed {
+			in.wanted = 0
+		}
+	}
 	s.dueNS, s.movedNS = nowNS+int64(t.w.graph.Job.Ship), nowNS
 	kind := shipWhole
 	if t.keyed != nil {
@@ -155,7 +214,7 @@ func (s *ship) begin(t *Task, nowNS int64) {
 		next := t.keyed.Keep(s.snap)
 		s.next = &next
 	}
-	s.part(t, kind, meta)
+	s.part(t, kind, m.encode())
 	s.stream(t)
 }
 
@@ -200,6 +259,9 @@ func (s *ship) commit(t *Task) {
 		return
 	}
 	if !s.once && !t.outsSafe(s.position.Out) && !t.w.graph.Job.Bug("ship-committed-early") {
+		if !s.asked && (s.early || t.pressed()) {
+			s.hurry(t)
+		}
 		return
 	}
 	s.phase, s.movedNS = shipCommitted, t.w.Clock()
@@ -266,13 +328,14 @@ func (w *Worker) shipFrame(b *core.Batch) {
 	if t == nil || b.Epoch != t.Epoch {
 		return
 	}
-	if t.Role == core.RolePrimary {
-		if t.ship != nil {
-			t.ship.answer(t, b)
-		}
-		return
+	switch {
+	case b.Control.ID == shipWanted:
+		t.want(b.OrderAfter, b.First)
+	case t.Role != core.RolePrimary:
+		t.takeShip(b)
+	case t.ship != nil:
+		t.ship.answer(t, b)
 	}
-	t.takeShip(b)
 }
 
 func (t *Task) takeShip(b *core.Batch) {

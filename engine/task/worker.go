@@ -308,6 +308,7 @@ func (w *Worker) flush(nowNS int64, e *Effects) {
 	w.cutsTaken()
 	for _, t := range w.local {
 		if t.ship != nil {
+			t.ship.press(t, nowNS)
 			t.ship.commit(t)
 		}
 		for _, in := range t.ins {
