@@ -19,6 +19,7 @@ type checkpoints struct {
 	committed uint64         // highest number whose outputs were made visible
 	started   *checkpoint    // from which the whole job was deployed; nil: from nothing
 	again     map[int]uint32 // by task: the epoch in which it was deployed again, with its channels to and from the harness
+	early     early
 }
 
 type checkpoint struct {
@@ -51,6 +52,7 @@ func cloneRoutes(rs []*core.Routes) []*core.Routes {
 func (k *checkpoints) begin() {
 	k.epoch = k.c.epoch
 	k.nextNS = k.c.Clock() + int64(k.c.job.Checkpoint)
+	k.early.logs = map[int]logSize{}
 }
 
 func (k *checkpoints) tick(now int64) {
@@ -181,7 +183,9 @@ func (c *Coordinator) CheckpointDurable(id uint64, err error, e *Effects) {
 		return
 	}
 	k.pending, k.done, k.committed = nil, p, id
-	c.trace(TraceComplete, Trace{ID: id, Bytes: p.bytes, Count: uint64(c.Clock() - p.beganNS)})
+	k.early.doneNS = c.Clock()
+	k.early.tookNS = k.early.doneNS - p.beganNS
+	c.trace(TraceComplete, Trace{ID: id, Bytes: p.bytes, Count: uint64(k.early.tookNS)})
 	c.Edge.Commit(id)
 	done := core.Msg{Type: core.MsgCheckpointDone, ID: id}
 	if k.bases() {

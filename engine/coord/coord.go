@@ -473,9 +473,7 @@ func (c *Coordinator) watchBound(m core.Meters) {
 		c.bounds[m.Task] = m.LogBounds
 		c.trace(TraceLogBound, Trace{Task: m.Task, Bytes: int64(m.LogBytes), Count: m.LogBounds})
 	}
-	if 2*m.FullestBytes > c.job.LogBytes && c.checkpoints.pending == nil && c.job.Checkpoint > 0 {
-		c.checkpoints.nextNS = min(c.checkpoints.nextNS, now)
-	}
+	c.checkpoints.watchLog(m.Task, int64(m.FullestBytes), int64(c.job.LogBytes))
 	if m.FullestBytes <= c.job.LogBytes || !c.Running() {
 		delete(c.fullSinceNS, m.Task)
 		return
