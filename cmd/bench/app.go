@@ -68,6 +68,7 @@ type RunOptions struct {
 type ReportOptions struct {
 	Dir     string // a run directory
 	Format  string // table, json, md, html or all
+	Figures string // of the table: main or all
 	OutDir  string // where files go; the run directory if empty
 	Streams Streams
 }

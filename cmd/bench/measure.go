@@ -14,7 +14,10 @@ import (
 	"github.com/weir-bench/weir/suites/spec"
 )
 
-var reportFormats = []string{"table", "json", "md", "html", "all"}
+var (
+	reportFormats = []string{"table", "json", "md", "html", "all"}
+	reportFigures = []string{"main", "all"}
+)
 
 func (c *cli) reportCommand() *cobra.Command {
 	var o ReportOptions
@@ -29,9 +32,11 @@ func (c *cli) reportCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.Format, "format", "table", "what to render: table, json, md, html, all")
 	cmd.Flags().StringVar(&o.OutDir, "out", "", "`folder` for the files, instead of the run directory")
+	cmd.Flags().StringVar(&o.Figures, "figures", "main", "figures of the table: main, all; files have all of them")
 	mustComplete(cmd, "format", reportFormats)
+	mustComplete(cmd, "figures", reportFigures)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := oneOf(cmd, "format", o.Format, reportFormats); err != nil {
+		if err := firstError(oneOf(cmd, "format", o.Format, reportFormats), oneOf(cmd, "figures", o.Figures, reportFigures)); err != nil {
 			return err
 		}
 		info, err := os.Stat(args[0])

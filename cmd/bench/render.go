@@ -89,7 +89,11 @@ func report(_ context.Context, o ReportOptions) error {
 			return err
 		}
 	}
-	return render.Terminal(o.Streams.Out, v, render.TerminalOptions{Width: o.Streams.Width, Color: o.Streams.Color})
+	show := render.MainFigures
+	if o.Figures == "all" {
+		show = render.AllFigures
+	}
+	return render.Terminal(o.Streams.Out, v, render.TerminalOptions{Width: o.Streams.Width, Color: o.Streams.Color, Show: show})
 }
 
 func copyResults(dir string, to io.Writer) error {

@@ -16,8 +16,8 @@ type grid struct {
 	verdicts []runlog.Verdict
 }
 
-// grids returns the tables of a group with at most perTable cells in each.
-func grids(g Group, perTable int) []grid {
+// grids returns the tables of a group's figures with at most perTable cells in each.
+func grids(g Group, show Choice, perTable int) []grid {
 	var out []grid
 	for from := 0; from < len(g.Rows); from += perTable {
 		rows := g.Rows[from:min(from+perTable, len(g.Rows))]
@@ -35,6 +35,9 @@ func grids(g Group, perTable int) []grid {
 			t.rows = append(t.rows, promises)
 		}
 		for m, d := range g.Metrics {
+			if !show.shows(d.metric) {
+				continue
+			}
 			line := []string{d.title, d.unit}
 			for _, r := range rows {
 				line = append(line, r.Figures[m])
@@ -47,7 +50,7 @@ func grids(g Group, perTable int) []grid {
 }
 
 // comparisonGrids returns the tables of a comparison, or none.
-func comparisonGrids(c *Comparison, perTable int) []grid {
+func comparisonGrids(c *Comparison, show Choice, perTable int) []grid {
 	if c == nil {
 		return nil
 	}
@@ -56,6 +59,9 @@ func comparisonGrids(c *Comparison, perTable int) []grid {
 		to := min(from+perTable, len(c.Names))
 		t := grid{caption: "Compared with " + c.Base, head: append([]string{""}, c.Names[from:to]...)}
 		for m, d := range c.Metrics {
+			if !show.shows(d.metric) {
+				continue
+			}
 			t.rows = append(t.rows, append([]string{d.title}, c.Ratios[m][from:to]...))
 		}
 		out = append(out, t)

@@ -38,7 +38,8 @@ type section struct {
 	Cards                      []card
 	Legend, PhaseLegend        []legend
 	Delay, Percentiles, Phases template.HTML
-	Tables, Comparisons        []htmlGrid
+	Tables, Comparisons, All   []htmlGrid
+	More                       int
 	Sweeps                     []htmlSweep
 }
 
@@ -125,13 +126,18 @@ func (v *View) section(g Group) section {
 	for i, p := range phases() {
 		s.PhaseLegend = append(s.PhaseLegend, legend{fmt.Sprintf("p%d", i), p.title})
 	}
-	for _, t := range grids(g, cellsPerTable) {
+	for _, t := range grids(g, MainFigures, cellsPerTable) {
 		s.Tables = append(s.Tables, htmlTable(t))
+	}
+	if s.More = more(g); s.More > 0 {
+		for _, t := range append(grids(g, AllFigures, cellsPerTable), comparisonGrids(g.Compared, AllFigures, cellsPerTable)...) {
+			s.All = append(s.All, htmlTable(t))
+		}
 	}
 	for _, sw := range g.Sweeps {
 		s.Sweeps = append(s.Sweeps, htmlSweep{Chart: sw.chart(), Legend: sweepLegend(), Table: htmlTable(sw.grid()), Summary: sw.Summary})
 	}
-	for _, t := range comparisonGrids(g.Compared, cellsPerTable) {
+	for _, t := range comparisonGrids(g.Compared, MainFigures, cellsPerTable) {
 		s.Comparisons = append(s.Comparisons, htmlTable(t))
 	}
 	return s

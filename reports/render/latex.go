@@ -11,7 +11,7 @@ import (
 func LaTeX(v View) []byte {
 	var b bytes.Buffer
 	for _, g := range v.Groups {
-		for _, t := range append(grids(g, cellsPerTable), comparisonGrids(g.Compared, cellsPerTable)...) {
+		for _, t := range append(grids(g, AllFigures, cellsPerTable), comparisonGrids(g.Compared, AllFigures, cellsPerTable)...) {
 			latexTable(&b, v, t)
 		}
 		for _, s := range g.Sweeps {

@@ -18,7 +18,7 @@ func Markdown(v View) []byte {
 	}
 	for _, g := range v.Groups {
 		fmt.Fprintf(&b, "\n## %s\n", escapeMarkdown(capitalise(g.Title)))
-		for _, t := range grids(g, cellsPerTable) {
+		for _, t := range grids(g, MainFigures, cellsPerTable) {
 			markdownTable(&b, t)
 		}
 		for _, s := range g.Sweeps {
@@ -27,9 +27,12 @@ func Markdown(v View) []byte {
 			markdownTable(&b, t)
 			fmt.Fprintf(&b, "\n%s\n", escapeMarkdown(s.Summary))
 		}
-		for _, t := range comparisonGrids(g.Compared, cellsPerTable) {
+		for _, t := range comparisonGrids(g.Compared, MainFigures, cellsPerTable) {
 			fmt.Fprintf(&b, "\n%s:\n", escapeMarkdown(t.caption))
 			markdownTable(&b, t)
+		}
+		if more(g) > 0 {
+			markdownAll(&b, g)
 		}
 	}
 	if len(v.Notes) > 0 {
@@ -50,6 +53,19 @@ func Markdown(v View) []byte {
 	markdownTable(&b, grid{head: []string{"", ""}, rows: rows})
 	fmt.Fprintf(&b, "\n## The suite as run\n\n%s", codeBlock("yaml", v.run.Manifest.SuiteText))
 	return b.Bytes()
+}
+
+// markdownAll folds the tables with all figures away.
+func markdownAll(b *bytes.Buffer, g Group) {
+	fmt.Fprintf(b, "\n<details><summary>All figures of %s</summary>\n", escapeMarkdown(g.Title))
+	for _, t := range grids(g, AllFigures, cellsPerTable) {
+		markdownTable(b, t)
+	}
+	for _, t := range comparisonGrids(g.Compared, AllFigures, cellsPerTable) {
+		fmt.Fprintf(b, "\n%s:\n", escapeMarkdown(t.caption))
+		markdownTable(b, t)
+	}
+	b.WriteString("\n</details>\n")
 }
 
 func markdownTable(b *bytes.Buffer, t grid) {

@@ -20,7 +20,7 @@ func TestPromisesInTheTable(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		g := Group{Title: "recovery", Rows: []Row{{Name: "a", Answer: "valid", Promise: promise(c)}}}
-		rows := grids(g, 5)[0].rows
+		rows := grids(g, MainFigures, 5)[0].rows
 		switch {
 		case want == missing && len(rows) != 1:
 			t.Errorf("a line of nothing: %v", rows)

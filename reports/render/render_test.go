@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -271,7 +272,7 @@ func TestTerminalFitsItsWidth(t *testing.T) {
 		_, figures := texts(v)
 		for _, width := range []int{0, 80, 120} {
 			var b bytes.Buffer
-			if err := Terminal(&b, v, TerminalOptions{Width: width}); err != nil {
+			if err := Terminal(&b, v, TerminalOptions{Width: width, Show: AllFigures}); err != nil {
 				t.Fatal(err)
 			}
 			out := b.String()
@@ -290,6 +291,44 @@ func TestTerminalFitsItsWidth(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestMainTableLeavesDetailsOut says that the first table holds what answers the question and tells where the rest is, and
+// that the documents have it all.
+func TestMainTableLeavesDetailsOut(t *testing.T) {
+	v := viewOf(t, fixture.Options{Repetitions: 2})
+	var main, all bytes.Buffer
+	for show, b := range map[Choice]*bytes.Buffer{MainFigures: &main, AllFigures: &all} {
+		if err := Terminal(b, v, TerminalOptions{Show: show}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := HTML(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := v.left(MainFigures)
+	if left == 0 || v.left(AllFigures) != 0 {
+		t.Fatalf("the fixture has %d details, and %d of all figures are left out", left, v.left(AllFigures))
+	}
+	if want := fmt.Sprintf("%d figures more: bench report %s --figures all", left, v.run.Dir); !strings.Contains(main.String(), want) || strings.Contains(all.String(), "figures more") {
+		t.Errorf("%q is to be said under the main table only", want)
+	}
+	for _, d := range v.Groups[0].Metrics {
+		detail := !MainFigures.shows(d.metric)
+		if strings.Contains(main.String(), d.title) == detail || !strings.Contains(all.String(), d.title) {
+			t.Errorf("%s: main %v, all %v", d.title, strings.Contains(main.String(), d.title), strings.Contains(all.String(), d.title))
+		}
+		if title := strings.TrimPrefix(d.title, "· "); !bytes.Contains(page, []byte(title)) || !bytes.Contains(Markdown(v), []byte(title)) {
+			t.Errorf("%s is not in the documents", title)
+		}
+	}
+	known := metricOrder()
+	for _, name := range details() {
+		if !slices.ContainsFunc(known, func(d display) bool { return d.metric == name }) {
+			t.Errorf("there is no metric %s", name)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type TerminalOptions struct {
 	// Width in columns; 0 means no limit, for files and pipes.
 	Width int
 	Color bool
+	Show  Choice
 }
 
 // TerminalFor returns the options for an output: colour only on a terminal and unless NO_COLOR is set to something
@@ -41,7 +42,7 @@ func Terminal(w io.Writer, v View, o TerminalOptions) error {
 		fmt.Fprintf(&buf, "%s\n", o.paint(visible(v.Status), runlog.Unknown))
 	}
 	for _, g := range v.Groups {
-		for _, t := range fitting(g, o.Width) {
+		for _, t := range fitting(g, o.Show, o.Width) {
 			if err := o.table(&buf, t); err != nil {
 				return err
 			}
@@ -58,11 +59,14 @@ func Terminal(w io.Writer, v View, o TerminalOptions) error {
 			}
 			fmt.Fprintf(&buf, "%s\n", visible(s.Summary))
 		}
-		for _, t := range comparisonGrids(g.Compared, perTable) {
+		for _, t := range comparisonGrids(g.Compared, o.Show, perTable) {
 			if err := o.table(&buf, t); err != nil {
 				return err
 			}
 		}
+	}
+	if n := v.left(o.Show); n > 0 {
+		fmt.Fprintf(&buf, "%d figures more: bench report %s --figures all\n", n, visible(v.run.Dir))
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&buf, "%s\n", visible("note: "+n))
@@ -72,9 +76,9 @@ func Terminal(w io.Writer, v View, o TerminalOptions) error {
 }
 
 // fitting puts as many cells into a table as the width allows.
-func fitting(g Group, width int) []grid {
+func fitting(g Group, show Choice, width int) []grid {
 	for per := len(g.Rows); per > 1; per-- {
-		out, fits := grids(g, per), true
+		out, fits := grids(g, show, per), true
 		for _, t := range out {
 			fits = fits && (width == 0 || tableWidth(t) <= width)
 		}
@@ -82,7 +86,7 @@ func fitting(g Group, width int) []grid {
 			return out
 		}
 	}
-	return grids(g, 1)
+	return grids(g, show, 1)
 }
 
 func tableWidth(t grid) int {
