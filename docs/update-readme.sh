@@ -30,8 +30,9 @@ trap 'rm -rf "$work"' EXIT
   --user-data-dir="$work/profile" --window-size="${WINDOW:-1200,1400}" --screenshot="$work/shot.png" \
   "file://$run/report.html" 2>"$work/browser.log" || { tail -n 5 "$work/browser.log" >&2; exit 1; }
 
-# Everything from the first section up to the notes: the tables and the comparisons.
-awk '/^## (Notes|How to read this|Where it ran)/ { exit } /^## / { on = 1 } on { sub(/^## /, "### "); print }' \
+# Everything from the first section up to the notes: the tables of main figures and the comparisons.
+awk '/^## (Notes|How to read this|Where it ran)/ { exit } /^## / { on = 1 } /^<details>/ { fold = 1 }
+  on && !fold { sub(/^## /, "### "); print } /^<\/details>/ { fold = 0 }' \
   "$run/report.md" >"$work/tables"
 [ -s "$work/tables" ] || { echo "$run/report.md has no tables" >&2; exit 1; }
 
