@@ -4,6 +4,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"hash/crc32"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -57,6 +59,11 @@ func startS3(t *testing.T) (endpoint string, backend gofakes3.Backend, puts *ato
 	return server.URL, mem, puts
 }
 
+// summed is a text with its checksum behind it, as a MANIFEST has it.
+func summed(text string) string {
+	return fmt.Sprintf("%scrc32c %08x\n", text, crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
+}
+
 func objects(t *testing.T, backend gofakes3.Backend) (names []string) {
 	t.Helper()
 	list, err := backend.ListBucket("checkpoints", nil, gofakes3.ListBucketPage{})
@@ -106,7 +113,8 @@ func TestCheckpointsInAnObjectStore(t *testing.T) {
 func TestBadPlacesOfCheckpoints(t *testing.T) {
 	inTempDir(t)
 	endpoint, backend, _ := startS3(t)
-	for name, content := range map[string]string{"stored.yaml": stored, "file": "", "mine/trial-1/job-weir/notes.txt": "mine", "taken/trial-1/job-weir/chk-1/MANIFEST": "weir-checkpoint 9\n"} {
+	for name, content := range map[string]string{"stored.yaml": stored, "file": "", "mine/trial-1/job-weir/notes.txt": "mine", "taken/trial-1/job-weir/chk-1/MANIFEST": "weir-checkpoint 9\n",
+		"newer/trial-1/job-weir/chk-1/MANIFEST": summed("weir-checkpoint 9\n{}\n"), "other/trial-1/job-weir/chk-1/MANIFEST": summed("weir-checkpoint 2\n{\"job\": \"theirs\", \"checkpoint\": 1}\n")} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -129,6 +137,9 @@ func TestBadPlacesOfCheckpoints(t *testing.T) {
 		{"file", "directory for checkpoints*not a directory"},
 		{"mine", "in use already: notes.txt is not a checkpoint"},
 		{"taken", "damaged"},
+		{"newer", `nothing in it was touched; give another one*in use already*other checkpoint format version: version "9", this program reads 2`},
+		{"other", `nothing in it was touched; give another one*in use already*checkpoint of another job: it is of job "theirs", want "weir"`},
+		{"file/below", "--set checkpoint.dir=file/below: checkpoint.dir: directory for checkpoints*not a directory"},
 		{`""`, "checkpoint.dir: is empty"},
 	} {
 		t.Run(c.dir, func(t *testing.T) {
@@ -148,7 +159,7 @@ func TestBadPlacesOfCheckpoints(t *testing.T) {
 			t.Errorf("%s was made", name)
 		}
 	}
-	for _, name := range []string{"mine/trial-1/job-weir/notes.txt", "taken/trial-1/job-weir/chk-1/MANIFEST"} {
+	for _, name := range []string{"mine/trial-1/job-weir/notes.txt", "taken/trial-1/job-weir/chk-1/MANIFEST", "newer/trial-1/job-weir/chk-1/MANIFEST", "other/trial-1/job-weir/chk-1/MANIFEST"} {
 		if b, err := os.ReadFile(name); err != nil || len(b) == 0 {
 			t.Errorf("%s: %q %v", name, b, err)
 		}

@@ -49,7 +49,7 @@ func probePlaces(o *Options) error {
 			err = place.Join(trialFolder(p)).Vacant(jobName)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %s: cell %s: checkpoint.dir: %w", spec.ErrInvalid, o.Suite.File, c.Name, err)
+			return spec.Errors{c.Checkpoint.Where.Error(err.Error(), "")}
 		}
 		tried[dir] = true
 	}
@@ -93,7 +93,7 @@ func (t *trial) storageTrouble() error {
 		switch tr.Detail {
 		case "timeout", "restart", "failure", "migration": // given up by the coordinator itself
 		default:
-			return fmt.Errorf("checkpoint %d of cell %s could not be written to %s: %s", tr.ID, t.cell.Name, t.place, tr.Detail)
+			return fmt.Errorf("checkpoint %d of cell %s could not be written to %s; make room there, or set checkpoint.dir to another place: %s", tr.ID, t.cell.Name, t.place, tr.Detail)
 		}
 	}
 	return nil

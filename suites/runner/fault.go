@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-bench/weir/chaos"
@@ -281,7 +282,17 @@ func (t *trial) faultTrouble() string {
 		return "a fault did not take effect: " + t.faults.err.Error()
 	}
 	if n := len(t.injected); n < len(t.cell.Faults) {
-		return fmt.Sprintf("%d of %d faults did not happen", len(t.cell.Faults)-n, len(t.cell.Faults))
+		why := fmt.Sprintf("%d of %d faults did not happen", len(t.cell.Faults)-n, len(t.cell.Faults))
+		var waited []string
+		for _, f := range t.cell.Faults {
+			if f.On != nil {
+				waited = append(waited, fmt.Sprintf("%s of %s on %s", f.Kind, f.Target, f.On))
+			}
+		}
+		if len(waited) > 0 {
+			why += "; those that wait for an event are: " + strings.Join(waited, ", ")
+		}
+		return why
 	}
 	return ""
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // moments are faults in the middle of the protocols of recovery: after a snapshot and before its word, in the middle of
-// restoring and of replaying, the same worker again, and two at once.
+// restoring and of replaying, in a round of a migration, the same worker again, and two at once.
 const moments = `
 checkpoint: {interval: 100ms}
 cells:
@@ -23,6 +23,7 @@ cells:
     recovery: checkpoint
     checkpoint: {scope: task}
     faults: [{kind: kill, target: worker 2}, {kind: kill, target: worker 2, on: replaying}]
+  - {name: round, recovery: active, checkpoint: {interval: 0s}, migration: {strategy: async-rounds, rounds: 4}, faults: [{kind: kill, target: worker 2, on: round 2}]}
   - name: both
     recovery: {strategy: checkpoint, overrides: [{operator: count, task: 1, strategy: active}]}
     checkpoint: {scope: task}

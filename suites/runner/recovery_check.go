@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/core"
@@ -22,7 +23,32 @@ func checkRecovery(c *spec.Cell) []spec.Problem {
 	if err := recovery.Check(g, operator.Horizon); err != nil {
 		return []spec.Problem{problemOf(err)}
 	}
-	return checkMove(c, g)
+	return append(checkMove(c, g), checkEvents(c)...)
+}
+
+// checkEvents says which faults wait for what the cell never does.
+func checkEvents(c *spec.Cell) (out []spec.Problem) {
+	moves := c.Migration != nil && c.Migration.Strategy != controlMigration
+	saves := c.Checkpoint.Interval.Auto || c.Checkpoint.Interval.D > 0
+	if moves {
+		s, err := migration.Lookup(c.Migration.Strategy)
+		saves = saves || err == nil && s.NeedsCheckpoints
+	}
+	for i, f := range c.Faults {
+		p := spec.Problem{Field: fmt.Sprintf("faults[%d].on", i)}
+		switch {
+		case f.On == nil:
+			continue
+		case !moves && slices.Contains([]string{"round", "migration-began", coord.TraceMigration, coord.TraceRound, coord.TraceRoundDone, coord.TraceMigrated}, f.On.Event):
+			p.Problem, p.Fix = fmt.Sprintf("%s never happens, as the cell has no migration", f.On.Event), "add 'migration: {strategy: NAME}'"
+		case !saves && slices.Contains([]string{"barrier-injected", "snapshot-taken", "snapshot-acknowledged", coord.TraceCheckpoint, coord.TraceSnapshot, coord.TraceComplete, coord.TraceAborted}, f.On.Event):
+			p.Problem, p.Fix = fmt.Sprintf("%s never happens, as the cell has no checkpoints", f.On.Event), "set checkpoint.interval, such as 1s"
+		default:
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 // checkMove says whether the cell's migration can move what it is to move.

@@ -71,3 +71,31 @@ cells: [{name: a, migration: {strategy: replicate-input, share: 0.5}}]
 		t.Errorf("got %v, want %s…", err, want)
 	}
 }
+
+// TestFaultsWaitForWhatHappens says that a fault which waits for a migration or a checkpoint in a cell that has none is
+// refused, since its trial could never be judged.
+func TestFaultsWaitForWhatHappens(t *testing.T) {
+	const head = `name: waits
+job: {workers: 2, operators: [{name: in, kind: source}, {name: n, kind: count, inputs: [in], parallelism: 2}, {name: out, kind: sink, inputs: [n]}]}
+workload: {kind: uniform, keys: 1000, rate: 5000/s}
+`
+	for _, c := range []struct{ cell, want string }{
+		{"{name: a, recovery: active, migration: {strategy: async-rounds}, faults: [{kind: kill, target: worker 2, on: round 2}]}", ""},
+		{"{name: a, recovery: checkpoint, checkpoint: {interval: 1s}, faults: [{kind: kill, target: worker 2, on: barrier-injected 3}]}", ""},
+		{"{name: a, recovery: active, migration: {strategy: stop-restart}, faults: [{kind: kill, target: worker 2, on: snapshot-taken 1}]}", ""},
+		{"{name: a, recovery: active, faults: [{kind: kill, target: worker 1}, {kind: kill, target: worker 2, on: round 2}]}",
+			"t.yaml:4:113: cells.a.faults[1].on: round never happens, as the cell has no migration; add 'migration: {strategy: NAME}'"},
+		{"{name: a, recovery: active, migration: {strategy: none}, faults: [{kind: kill, target: worker 2, on: migration-end 1}]}",
+			"t.yaml:4:110: cells.a.faults[0].on: migration-end never happens, as the cell has no migration; add 'migration: {strategy: NAME}'"},
+		{"{name: a, recovery: active, migration: {strategy: pre-copy}, faults: [{kind: kill, target: worker 2, on: snapshot-taken 1}]}",
+			"t.yaml:4:114: cells.a.faults[0].on: snapshot-taken never happens, as the cell has no checkpoints; set checkpoint.interval, such as 1s"},
+	} {
+		_, err := spec.Parse("t.yaml", []byte(head+"cells: ["+c.cell+"]\n"), spec.Options{Known: Known()})
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.cell, err)
+		case c.want != "" && (err == nil || err.Error() != c.want):
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}

@@ -136,7 +136,9 @@ func (r *run) trial(ctx context.Context, p spec.Trial) error {
 		t := &trial{o: r.o, plan: p, cell: cell, log: newEvents(r.w, r.start, p.Index+1, cell.Name, p.Repetition+1)}
 		t.log.emit(runlog.Event{Kind: runlog.TrialStarted}, 0)
 		rep, err = t.run(ctx)
-		err = errors.Join(err, t.log.flush())
+		if end := t.log.flush(); !errors.Is(err, end) { // which the trial itself may have met
+			err = errors.Join(err, end)
+		}
 		trouble = errors.Join(t.storageTrouble(), t.unfit)
 	}
 	if err != nil {

@@ -128,6 +128,9 @@ type Checkpoint struct {
 	Incremental bool          `yaml:"incremental" doc:"Write only what changed since the checkpoint before."`
 	FullEvery   int           `yaml:"fullEvery" min:"1" max:"1000" doc:"With incremental: of so many checkpoints one is whole all the same."`
 	InFlight    Bytes         `yaml:"inFlight" doc:"With mode unaligned: most bytes under way to one task that are kept with a checkpoint; one with more is given up."`
+
+	// Where is the place of dir when it is given.
+	Where Place `yaml:"-"`
 }
 
 // Detection configures how failures are found.

@@ -8,11 +8,15 @@ import (
 
 // storage checks where checkpoints go.
 func (c *checker) storage() {
-	if c.d.known.CheckStorage == nil || !c.has("checkpoint.dir") || c.bad("checkpoint.dir") {
+	if !c.has("checkpoint.dir") || c.bad("checkpoint.dir") {
 		return
 	}
+	c.cfg.Checkpoint.Where = c.d.place(c.at + "checkpoint.dir")
 	if c.cfg.Checkpoint.Dir == "" {
 		c.fail("checkpoint.dir", "is empty", "write a folder or URL, or remove it for a folder in the run directory")
+		return
+	}
+	if c.d.known.CheckStorage == nil {
 		return
 	}
 	for _, p := range c.d.known.CheckStorage(c.cfg.Checkpoint.Dir) {
