@@ -85,6 +85,7 @@ type CapacityOptions struct {
 	Preload     spec.Count           // keys that have state from the start
 	Repeat      int                  // how often; the median counts
 	Against     []capacityProtection // what it is measured in turns with
+	Alternate   bool                 // in one run, a checkpoint in every other period
 	Rate        spec.Rate            // records/s; 0: as fast as it goes
 	Seed        uint64
 	JSON        bool

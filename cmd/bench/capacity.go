@@ -37,6 +37,8 @@ type capacityReport struct {
 	Scope     string          `json:"scope"`
 	Snapshots int             `json:"snapshots"`
 	CutMaxMS  float64         `json:"snapshot_sync_max_ms"`
+	// Turns are the pairs of periods of --alternate.
+	Turns []capacityTurn `json:"turns,omitempty"`
 }
 
 type capacityTail struct {
@@ -120,7 +122,7 @@ func brokenAnswers(runs []runner.CapacityResult) (broken string) {
 func capacityOnce(ctx context.Context, o CapacityOptions) (runner.CapacityResult, error) {
 	return runner.Capacity(ctx, runner.CapacityOptions{Workers: o.Workers, Parallelism: o.Parallelism, Keys: int64(o.Keys),
 		Duration: o.Duration, Checkpoint: o.Checkpoint, Recovery: o.Recovery, Scope: o.Scope, Preload: int64(o.Preload),
-		Rate: float64(o.Rate), Seed: o.Seed, Progress: o.Progress})
+		Alternate: o.Alternate, Rate: float64(o.Rate), Seed: o.Seed, Progress: o.Progress})
 }
 
 // medianRun returns the run whose rate is the median (the lower one of two in the middle).
@@ -143,6 +145,9 @@ func newCapacityReport(o CapacityOptions, got runner.CapacityResult, right bool)
 		WorkerCPUS: got.WorkerCPU.Seconds(), HarnessCPUS: got.HarnessCPU.Seconds(), Delay: tailOf(got.Delays), SendLag: tailOf(got.Lag),
 		Answers: verifiedCount{a.Expected, a.Lost, a.Duplicated, a.Wrong, a.Reordered}, AllAnswersAsHeld: right, Recovery: o.Recovery, Scope: o.Scope,
 		Snapshots: got.Snapshots, CutMaxMS: got.CutMax.Seconds() * 1e3}
+	for _, t := range got.Turns {
+		r.Turns = append(r.Turns, capacityTurn{t.With, t.Without, int64(t.WithCPU), int64(t.WithoutCPU)})
+	}
 	if got.Checkpoints > 0 {
 		ms := got.CheckpointMedian.Seconds() * 1e3
 		r.CheckpointMS = &ms
@@ -190,6 +195,7 @@ func printCapacity(o CapacityOptions, got runner.CapacityResult, runs []runner.C
 	for i := range against {
 		fmt.Fprint(out, against[i].describe(runs))
 	}
+	printTurns(out, runs)
 	what := fmt.Sprintf("%d keys, %d workers, %d tasks, %d cores, checkpoint %s, all outputs returned and checked", o.Keys, o.Workers, o.Parallelism, runtime.NumCPU(), offOr(o))
 	if o.Rate > 0 {
 		_, err := fmt.Fprintf(out, "rate: %.0f records/s (asked for %.0f; %s)\n", got.RecordsPerS, float64(o.Rate), what)
@@ -200,9 +206,12 @@ func printCapacity(o CapacityOptions, got runner.CapacityResult, runs []runner.C
 }
 
 // spread tells the median of rates and their range.
-func spread(all []float64) string {
+func spread(all []float64) string { return spreadOf(all, "runs") }
+
+// spreadOf is spread of what is called so.
+func spreadOf(all []float64, of string) string {
 	sorted := slices.Sorted(slices.Values(all))
-	return fmt.Sprintf("median %.0f records/s (%.0f to %.0f, %d runs)", sorted[(len(sorted)-1)/2], sorted[0], sorted[len(sorted)-1], len(sorted))
+	return fmt.Sprintf("median %.0f records/s (%.0f to %.0f, %d %s)", sorted[(len(sorted)-1)/2], sorted[0], sorted[len(sorted)-1], len(sorted), of)
 }
 
 func offOr(o CapacityOptions) string {

@@ -138,6 +138,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"capacity --duration 5", "bench: --duration is \"5\"; use a time with a unit, such as 5s\n" + see(" capacity")},
 		{"capacity --duration -5s", "bench: --duration is -5s; use 100ms to 1h\n" + see(" capacity")},
 		{"capacity --checkpoint 1us", "bench: --checkpoint is 1µs; use 0, or at least 1ms\n" + see(" capacity")},
+		{"capacity --checkpoint 3s --alternate", "bench: --alternate measures periods with a checkpoint and without in turns; add --checkpoint, such as 10s, and a --duration of at least two of them, and leave --against out\n" + see(" capacity")},
 		{"capacity --repeat 0", "bench: --repeat is 0; use 1 to 1000\n" + see(" capacity")},
 		{"capacity --preload 200000", "bench: --preload is 200000; use 0 to 100000, the number of keys\n" + see(" capacity")},
 		{"capacity --recovery chekpoint", "bench: --recovery \"chekpoint\" is not known; use one of none, *"},

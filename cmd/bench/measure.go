@@ -77,6 +77,7 @@ func (c *cli) capacityCommand() *cobra.Command {
 	f.Int64Var(&preload, "preload", 0, "keys that have state from the start, at most --keys")
 	f.IntVar(&o.Repeat, "repeat", 1, "how often; the median and the spread are printed")
 	f.StringArrayVar(&against, "against", nil, "in turns with the same under this `protection`: a strategy, or checkpoint/SCOPE; may be repeated")
+	f.BoolVar(&o.Alternate, "alternate", false, "a checkpoint in every other period only, and the difference that it makes within one run")
 	f.StringVar(&rate, "rate", "", "measure the delay at this `rate`, such as 1M/s, instead of the capacity")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the workload")
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
@@ -99,6 +100,9 @@ func (c *cli) capacityCommand() *cobra.Command {
 			return flagRange(cmd, "repeat", o.Repeat, "1 to 1000")
 		}
 		if err := c.capacityProtection(cmd, o); err != nil {
+			return err
+		}
+		if err := alternateTrouble(cmd, o, len(against) > 0); err != nil {
 			return err
 		}
 		for _, text := range against {

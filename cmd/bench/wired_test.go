@@ -163,3 +163,15 @@ func TestCapacityOfAStrategyInTurnsWithOthers(t *testing.T) {
 		t.Errorf("report %+v", r)
 	}
 }
+
+func TestCapacityInAlternatePeriods(t *testing.T) {
+	args := "capacity --duration 800ms --keys 1000 --checkpoint 200ms --alternate --json --progress none"
+	got := bench(t, wire(), nil, "", strings.Fields(args)...)
+	var r capacityReport
+	if err := json.Unmarshal([]byte(got.out), &r); err != nil || got.code != 0 {
+		t.Fatalf("code %d, %v: %s%s", got.code, err, got.out, got.err)
+	}
+	if len(r.Turns) != 2 || r.Turns[0].With <= 0 || r.Turns[1].Without <= 0 || r.Checkpoints < 3 {
+		t.Errorf("report %+v", r)
+	}
+}

@@ -26,6 +26,9 @@ type CapacityOptions struct {
 	Duration             time.Duration
 	// Checkpoint is the time between checkpoints; 0: none.
 	Checkpoint time.Duration
+	// Alternate takes a checkpoint in every other of the periods of length Checkpoint, and tells the rates with and without
+	// one apart: the same processes, the same memory. Duration holds as many pairs of periods as fit.
+	Alternate bool
 	// Recovery is the fault-tolerance strategy of all tasks, empty: checkpoint where there are some, else none; Scope how
 	// much rolls back to a checkpoint.
 	Recovery, Scope string
@@ -57,6 +60,8 @@ type CapacityResult struct {
 	// Snapshots is how many snapshots tasks took, CutMax the longest synchronous part of one.
 	Snapshots int
 	CutMax    time.Duration
+	// Turns are pairs of periods, with a checkpoint and without; see CapacityOptions.Alternate.
+	Turns []CapacityTurn
 }
 
 const capacityLease = 10 * time.Second
@@ -66,7 +71,7 @@ const capacityWarmup = time.Second
 
 // Capacity runs a keyed count of uniform keys. Every output comes back to this process and is checked.
 func Capacity(ctx context.Context, o CapacityOptions) (CapacityResult, error) {
-	m := &capacityRun{o: o, started: make(chan struct{})}
+	m := &capacityRun{o: o, started: make(chan struct{}), begun: make(chan struct{}, 1)}
 	if err := m.open(); err != nil {
 		return CapacityResult{}, err
 	}
@@ -79,6 +84,7 @@ func Capacity(ctx context.Context, o CapacityOptions) (CapacityResult, error) {
 
 type capacityRun struct {
 	o       CapacityOptions
+	begun   chan struct{} // a checkpoint has begun
 	w       *workloads.Workload
 	job     core.Job
 	h       *host.Harness
@@ -115,7 +121,11 @@ func (m *capacityRun) open() (err error) {
 		}
 	}
 	// Nothing is to fail here, and a worker on a saturated machine may be silent for a while.
-	m.job = core.Job{ID: "capacity", Seed: o.Seed, Workers: o.Workers, Checkpoint: o.Checkpoint, Lease: capacityLease, Operators: []core.OperatorSpec{
+	interval := o.Checkpoint
+	if o.Alternate {
+		interval *= 2
+	}
+	m.job = core.Job{ID: "capacity", Seed: o.Seed, Workers: o.Workers, Checkpoint: interval, Lease: capacityLease, Operators: []core.OperatorSpec{
 		{Name: "keys", Kind: "source", Parallelism: o.Workers, Recovery: recovery},
 		{Name: "count", Kind: "count", Params: preloaded(o.Preload), Inputs: []string{"keys"}, Parallelism: o.Parallelism, Groups: uint32(max(1024, o.Parallelism)), ValueBytes: 8, Recovery: recovery},
 		{Name: "results", Kind: "sink", Inputs: []string{"count"}, Parallelism: o.Parallelism, Recovery: recovery},
@@ -152,6 +162,11 @@ func (m *capacityRun) onTrace(t coord.Trace) {
 		close(m.started)
 	case t.Kind == coord.TraceDetected && m.failed == "":
 		m.failed = fmt.Sprintf("worker %d failed: %s", t.Node, t.Detail)
+	case t.Kind == coord.TraceCheckpoint:
+		select {
+		case m.begun <- struct{}{}:
+		default: // nobody waits
+		}
 	case t.Kind == coord.TraceSnapshot:
 		m.res.Snapshots++
 		m.res.CutMax = max(m.res.CutMax, time.Duration(t.Count))
@@ -211,6 +226,12 @@ func (m *capacityRun) measure(ctx context.Context) error {
 		return fmt.Errorf("not all workers are there after %v", patience)
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	if m.o.Alternate {
+		if err := m.alternate(ctx); err != nil {
+			return err
+		}
+		return m.finish(ctx)
 	}
 	if err := m.wait(ctx, "warm-up", capacityWarmup); err != nil {
 		return err
