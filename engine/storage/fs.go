@@ -49,7 +49,7 @@ type OS struct{}
 func (OS) MkdirAll(path string) error { return os.MkdirAll(path, 0o755) }
 
 // Create implements FS.
-func (OS) Create(path string) (File, error) { return os.Create(path) }
+func (OS) Create(path string) (File, error) { return create(path) }
 
 // Open implements FS.
 func (OS) Open(path string) (io.ReadCloser, error) { return os.Open(path) }

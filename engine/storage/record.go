@@ -97,7 +97,13 @@ func (e *encoder) summed(kind uint32, payload []byte, crc uint32) error {
 	if err := e.raw(h); err != nil {
 		return err
 	}
-	return e.raw(payload)
+	if len(payload) < joinBytes {
+		return e.raw(payload)
+	}
+	e.size += int64(len(payload))
+	e.crc = joinCRC(e.crc, crc, len(payload))
+	_, err := e.out.Write(payload)
+	return err
 }
 
 func (e *encoder) begin(id FileID) error {

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package storage
+
+import "os"
+
+func create(path string) (File, error) { return os.Create(path) }
