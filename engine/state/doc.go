@@ -27,7 +27,7 @@
 // size, and starts a new epoch. A table remembers the epoch of its last write; when that
 // is not the current one, the first write copies the slab, and the directory of pointers,
 // if a live snapshot covers them (as CALC keeps single records: Ren, Diamond, Abadi,
-// Thomson, SIGMOD 2016). While a snapshot or a kept mark is alive, writes also
+// Thomson, SIGMOD 2016). While a mark is kept, writes also
 // stamp a block of entries (128 bytes) with the epoch, and deletions are logged,
 // so that CutSince gives what changed; its reader, not the owner, looks for it.
 //

@@ -65,6 +65,7 @@ func (h *Heap) refIndirect(g *keyGroup, entry []uint64, fresh bool) []byte {
 	if h.valStamp[old] <= g.maxLive {
 		buf := h.buffer()
 		copy(buf, h.vals[old])
+		h.copiedBytes += len(buf)
 		entry[1] = uint64(h.newVal(buf))
 		h.retireVal(g, old)
 		return buf

@@ -1,5 +1,10 @@
 package state
 
+import (
+	"maps"
+	"slices"
+)
+
 // slab returns a slab for the given number of entries, from the free list if it
 // has one. Its content is arbitrary: upsert clears each new entry.
 func (s *store) slab(entries int) []uint64 {
@@ -18,9 +23,43 @@ func (s *store) slab(entries int) []uint64 {
 
 // keepSlab puts a slab that no snapshot reads on the free list.
 func (s *store) keepSlab(words []uint64) {
-	if size := len(words) * 8; size >= recycleBytes && s.freeBytes+size <= maxFreeBytes {
+	if size := len(words) * 8; size >= recycleBytes && s.freeBytes+size <= s.spareBytes() {
 		s.slabFree[len(words)] = append(s.slabFree[len(words)], words)
 		s.freeBytes += size
+	}
+}
+
+// spareBytes is how much memory is kept for reuse: what writes had to copy because of the last snapshot, as they will again
+// because of the next one. Memory that is given away between snapshots has to be faulted in page by page, at a price that
+// exceeds that of the copying.
+func (s *store) spareBytes() int { return min(max(minFreeBytes, s.copyBytes), maxFreeBytes) }
+
+// noteCopies is called when a snapshot ends. What it made writes copy counts, and half as much for the next one in case that
+// one is small.
+func (s *store) noteCopies() {
+	s.copyBytes = max(s.copiedBytes, s.copyBytes/2)
+	s.copiedBytes = 0
+}
+
+// trimFree gives what is kept beyond spareBytes to the collector.
+func (s *store) trimFree() {
+	spare := s.spareBytes()
+	for last := len(s.bufFree) - 1; last >= 0 && s.freeBytes > spare; last-- {
+		s.freeBytes -= len(s.bufFree[last])
+		s.bufFree[last] = nil
+		s.bufFree = s.bufFree[:last]
+	}
+	if s.freeBytes <= spare {
+		return
+	}
+	for _, words := range slices.Sorted(maps.Keys(s.slabFree)) {
+		free := s.slabFree[words]
+		for last := len(free) - 1; last >= 0 && s.freeBytes > spare; last-- {
+			s.freeBytes -= words * 8
+			free[last] = nil
+			free = free[:last]
+		}
+		s.slabFree[words] = free
 	}
 }
 
@@ -63,7 +102,7 @@ func (s *store) retireVal(g *keyGroup, val uint32) {
 }
 
 func (s *store) recycleVal(val uint32) {
-	if buf := s.vals[val]; s.fixed && len(buf) >= recycleBytes && s.freeBytes+len(buf) <= maxFreeBytes {
+	if buf := s.vals[val]; s.fixed && len(buf) >= recycleBytes && s.freeBytes+len(buf) <= s.spareBytes() {
 		s.bufFree = append(s.bufFree, buf)
 		s.freeBytes += len(buf)
 	}

@@ -56,14 +56,35 @@ func (s *store) CutSince(groups []uint32, since Mark) Snapshot {
 }
 
 // Keep makes the moment of a live snapshot a mark for CutSince. Until Forget the
-// store logs deletions for it.
+// store logs deletions for it, and writes note what they change. It is best called right behind the cut: while there is no
+// mark, nobody notes which entries change, so of groups written to in between CutSince gives all.
 func (s *store) Keep(of Snapshot) Mark {
 	snap := of.(*cut)
 	if snap.released {
 		panic("state: keep the mark of a released snapshot")
 	}
+	if !s.tracking {
+		s.track(snap)
+	}
 	s.marks = append(s.marks, snap.epoch)
 	return Mark(snap.epoch)
+}
+
+// track begins to note changes for the mark of a snapshot. A group that the snapshot covers and that was written to since
+// has another directory.
+func (s *store) track(since *cut) {
+	s.epoch++ // tables that are writable already have nowhere to note anything
+	same := make([]bool, len(s.groups))
+	for i, group := range since.groups {
+		was, is := since.parts[i].dir, s.groups[group].dir
+		same[group] = len(was) == len(is) && (len(was) == 0 || &was[0] == &is[0])
+	}
+	for i := range s.groups {
+		if !same[i] {
+			s.groups[i].reset, s.groups[i].deleted = s.epoch, nil
+		}
+	}
+	s.tracking = true
 }
 
 // Forget ends a mark; it is called as often as Keep was.
@@ -94,7 +115,6 @@ func (s *store) cut(groups []uint32, since uint32, whole bool) *cut {
 		g.maxLive = s.epoch
 	}
 	s.live = append(s.live, snap)
-	s.tracking = true
 	s.epoch++
 	if s.epoch == 0 {
 		panic("state: more than 2^32 cuts of one store")
@@ -124,14 +144,16 @@ func (snap *cut) Release() {
 	}
 	snap.released = true
 	snap.parts, snap.vals = nil, nil
+	s.noteCopies()
 	s.reclaim()
+	s.trimFree()
 	s.settle()
 }
 
 // settle stops tracking when nobody can ask for changes, and cuts deletion logs
 // that reach further back than any mark.
 func (s *store) settle() {
-	s.tracking = len(s.live)+len(s.marks) > 0
+	s.tracking = len(s.marks) > 0
 	oldest := s.epoch
 	for _, m := range s.marks {
 		oldest = min(oldest, m)

@@ -9,8 +9,9 @@ import (
 const (
 	// recycleBytes is the smallest memory worth keeping for reuse.
 	recycleBytes = 16 << 10
-	// maxFreeBytes bounds what a store keeps for reuse; the rest goes to the collector.
-	maxFreeBytes = 64 << 20
+	// minFreeBytes and maxFreeBytes bound what a store keeps for reuse, see spareBytes; the rest goes to the collector.
+	minFreeBytes = 64 << 20
+	maxFreeBytes = 640 << 20
 	// blockBytes is the granularity of change tracking within a slab.
 	blockBytes = 128
 	// indirectBytes is the value size above which values live outside the slab.
@@ -24,7 +25,7 @@ type store struct {
 	groups     []keyGroup
 	roots      []*table // of groups with one table, which spares the hot path two loads
 	epoch      uint32   // of writes being made now; a cut has the epoch before
-	tracking   bool     // a snapshot or mark is alive: writes stamp blocks, deletions are logged
+	tracking   bool     // a mark is kept: writes stamp blocks, deletions are logged
 	indirect   bool
 	fixed      bool // values have valueBytes bytes
 	stride     int
@@ -47,6 +48,8 @@ type store struct {
 	slabFree    map[int][][]uint64 // by length
 	bufFree     [][]byte
 	freeBytes   int
+	copiedBytes int // since the last snapshot ended: what writes copied because snapshots share it
+	copyBytes   int // the same of the last snapshots
 }
 
 // keyGroup is one key group: a directory indexed by the leading hash bits.
@@ -172,9 +175,13 @@ func (s *store) own(group uint32, t *table, hash uint64) *table {
 		shared := t
 		t = &table{
 			words: s.slab(len(shared.words) / s.stride), index: shared.index, posMask: shared.posMask,
-			n: shared.n, depth: shared.depth, blocks: slices.Clone(shared.blocks),
+			n: shared.n, depth: shared.depth,
+		}
+		if s.tracking {
+			t.blocks = slices.Clone(shared.blocks)
 		}
 		copy(t.words, shared.words[:int(t.n)*s.stride])
+		s.copiedBytes += len(t.words) * 8
 		s.retireSlab(g, shared)
 		s.place(group, hash, t.depth, t)
 	}
