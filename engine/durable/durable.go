@@ -74,6 +74,9 @@ func writeSections(w *storage.Writer, req *task.SnapshotRequest) error {
 	if err := w.Section(sectionState); err != nil {
 		return err
 	}
+	if req.Since == 0 {
+		w.Expect(req.State.Bytes()) // of an increment, it would have to be counted
+	}
 	buf := make([]byte, 0, 64<<10)
 	for {
 		chunk, _, _, done := req.State.Next(buf, chunkBytes)

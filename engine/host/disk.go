@@ -136,6 +136,13 @@ func (f *watchedFile) Close() error {
 	return f.File.Close()
 }
 
+// Expect implements storage.Expecter.
+func (f *watchedFile) Expect(bytes int64) {
+	if x, ok := f.File.(storage.Expecter); ok {
+		x.Expect(bytes)
+	}
+}
+
 // Abort implements storage.Aborter.
 func (f *watchedFile) Abort() {
 	f.fs.once.Do(f.fs.d.reading.Done)

@@ -10,9 +10,9 @@ import (
 
 const (
 	// cachedBytes of each file go through the page cache, where a restore finds them; a file that is larger than that goes past
-	// the cache from there on. Through it, each byte is copied once more, into pages that have to be found, filed, written back
-	// and, when the file is removed, freed, which takes half a second of processor time a GB; and gigabytes of checkpoints
-	// would drive out of memory what others need.
+	// the cache from there on, or from its beginning if it is known to be. Through the cache, each byte is copied once more, into
+	// pages that have to be found, filed, written back and, when the file is removed, freed, which takes half a second of
+	// processor time a GB; and gigabytes of checkpoints would drive out of memory what others need.
 	cachedBytes = 128 << 20
 	// stagedBytes is how much is written past the cache at a time.
 	stagedBytes = 1 << 20
@@ -37,6 +37,13 @@ func create(path string) (File, error) {
 		return nil, err
 	}
 	return &osFile{file: f, cached: cachedBytes}, nil
+}
+
+// Expect implements Expecter.
+func (f *osFile) Expect(bytes int64) {
+	if bytes > f.cached {
+		f.cached = min(f.cached, (f.size+blockBytes-1)&^(blockBytes-1))
+	}
 }
 
 // Write implements File.

@@ -41,6 +41,9 @@ func TestDirect(t *testing.T) {
 					t.Fatalf("wrote %d bytes of %d: %v", got, n, err)
 				}
 				at += n
+				if rng.IntN(8) == 0 {
+					f.Expect(int64(rng.IntN(2 * stagedBytes)))
+				}
 				if at > refuseAt && refuseAt >= 0 && !f.refused && f.direct != nil {
 					if err := f.refuse(); err != nil {
 						t.Fatal(err)

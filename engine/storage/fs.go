@@ -42,6 +42,12 @@ type File interface {
 	Close() error
 }
 
+// Expecter is an optional interface of a File: Expect says how large the file will be, more or less, which may change how it is
+// written and nothing else.
+type Expecter interface {
+	Expect(bytes int64)
+}
+
 // OS is the file system of the operating system.
 type OS struct{}
 

@@ -87,6 +87,13 @@ func (w *Writer) Section(name string) error {
 	return w.check(w.startSection(name))
 }
 
+// Expect says how large the file will be, more or less.
+func (w *Writer) Expect(bytes int64) {
+	if x, ok := w.file.(Expecter); ok {
+		x.Expect(bytes)
+	}
+}
+
 // Write adds one chunk, of at most 1 GiB, to the current section; Reader.Next gives
 // it back as one. The chunk is not kept.
 func (w *Writer) Write(chunk []byte) (int, error) {
