@@ -42,7 +42,7 @@ func TestLateMark(t *testing.T) {
 
 // What writes had to copy because of a snapshot is kept for those of the next one, and let go when it is not needed.
 func TestCopiesAreReused(t *testing.T) {
-	const keys = 8 << 20 // 128 MiB of them
+	const keys = 5 << 20 // 80 MiB of them, more than is kept anyway
 	h := NewHeap(4, 8)
 	h.Fill(keys, []bool{true, true, true, true})
 	touch := func() {
