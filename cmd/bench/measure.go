@@ -83,21 +83,8 @@ func (c *cli) capacityCommand() *cobra.Command {
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
 	display := c.progressFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		switch {
-		case o.Workers < 1 || o.Workers > 1024:
-			return flagRange(cmd, "workers", o.Workers, "1 to 1024")
-		case o.Parallelism < 1 || o.Parallelism > 1024:
-			return flagRange(cmd, "parallelism", o.Parallelism, "1 to 1024")
-		case keys < 1:
-			return flagRange(cmd, "keys", keys, "at least 1")
-		case o.Duration < 100*time.Millisecond || o.Duration > time.Hour:
-			return flagRange(cmd, "duration", o.Duration, "100ms to 1h")
-		case o.Checkpoint < 0 || o.Checkpoint > 0 && o.Checkpoint < time.Millisecond:
-			return flagRange(cmd, "checkpoint", o.Checkpoint, "0, or at least 1ms")
-		case preload < 0 || preload > keys:
-			return flagRange(cmd, "preload", preload, fmt.Sprintf("0 to %d, the number of keys", keys))
-		case o.Repeat < 1 || o.Repeat > 1000:
-			return flagRange(cmd, "repeat", o.Repeat, "1 to 1000")
+		if err := capacityTrouble(cmd, o, keys, preload); err != nil {
+			return err
 		}
 		if err := c.capacityProtection(cmd, o); err != nil {
 			return err
@@ -131,6 +118,27 @@ func (c *cli) capacityCommand() *cobra.Command {
 		return err
 	}
 	return cmd
+}
+
+// capacityTrouble says which flag is out of its range.
+func capacityTrouble(cmd *cobra.Command, o CapacityOptions, keys, preload int64) error {
+	switch {
+	case o.Workers < 1 || o.Workers > 1024:
+		return flagRange(cmd, "workers", o.Workers, "1 to 1024")
+	case o.Parallelism < 1 || o.Parallelism > 1024:
+		return flagRange(cmd, "parallelism", o.Parallelism, "1 to 1024")
+	case keys < 1:
+		return flagRange(cmd, "keys", keys, "at least 1")
+	case o.Duration < 100*time.Millisecond || o.Duration > time.Hour:
+		return flagRange(cmd, "duration", o.Duration, "100ms to 1h")
+	case o.Checkpoint < 0 || o.Checkpoint > 0 && o.Checkpoint < time.Millisecond:
+		return flagRange(cmd, "checkpoint", o.Checkpoint, "0, or at least 1ms")
+	case preload < 0 || preload > keys:
+		return flagRange(cmd, "preload", preload, fmt.Sprintf("0 to %d, the number of keys", keys))
+	case o.Repeat < 1 || o.Repeat > 1000:
+		return flagRange(cmd, "repeat", o.Repeat, "1 to 1000")
+	}
+	return nil
 }
 
 var rateRE = regexp.MustCompile(`^([0-9]{1,12}(?:\.[0-9]{1,6})?)([kM]?)/s$`)
