@@ -92,7 +92,7 @@ type Job struct {
 	// Retain is how many complete checkpoints are kept.
 	Retain int
 	// Incremental lets a checkpoint write only what changed since the last complete one of a task; every FullEvery-th one
-	// (0: 10) is whole all the same.
+	// (0: 10) is whole all the same. Of state on disk it writes the tables that are not in storage yet, always.
 	Incremental bool
 	FullEvery   int
 	// Unaligned lets barriers pass without blocking a channel: what is under way between them is part of the checkpoint, up

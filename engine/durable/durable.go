@@ -23,14 +23,19 @@ const (
 // chunkBytes is the largest chunk. Most key groups are one, so that the heap makes tables of the right size for them.
 const chunkBytes = 4 << 20
 
-// WriteSnapshot makes a snapshot durable. It returns the description that the manifest needs and the file's size. It may
+// WriteSnapshot makes a snapshot durable. It returns the description that the manifest needs and the size of what is new
+// in storage. It may
 // run beside the task's event loop.
 func WriteSnapshot(s *storage.Store, req *task.SnapshotRequest) (file []byte, bytes int64, err error) {
+	tables, err := writeTables(s, req)
+	if err != nil {
+		return nil, 0, fmt.Errorf("tables of task %d for checkpoint %d: %w", req.Task, req.Checkpoint, err)
+	}
 	w, err := s.Create(req.Checkpoint, uint32(req.Task), req.Epoch)
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := writeSections(w, req); err != nil {
+	if err := writeSections(w, req, tables); err != nil {
 		w.Abort()
 		return nil, 0, fmt.Errorf("snapshot of task %d for checkpoint %d: %w", req.Task, req.Checkpoint, err)
 	}
@@ -45,11 +50,16 @@ func WriteSnapshot(s *storage.Store, req *task.SnapshotRequest) (file []byte, by
 		}
 		info.Links = base.Chain(req.Since)
 	}
+	bytes = info.Bytes
+	if tables != nil {
+		info.Tables = tables.tables
+		bytes += tables.bytes
+	}
 	file, err = json.Marshal(info)
-	return file, info.Bytes, err
+	return file, bytes, err
 }
 
-func writeSections(w *storage.Writer, req *task.SnapshotRequest) error {
+func writeSections(w *storage.Writer, req *task.SnapshotRequest, tables *tableWrite) error {
 	if err := w.Section(sectionMeta); err != nil {
 		return err
 	}
@@ -70,6 +80,13 @@ func writeSections(w *storage.Writer, req *task.SnapshotRequest) error {
 	}
 	if req.State == nil {
 		return nil
+	}
+	if tables != nil {
+		if err := w.Section(sectionTables); err != nil {
+			return err
+		}
+		_, err := w.Write(tables.form)
+		return err
 	}
 	if err := w.Section(sectionState); err != nil {
 		return err
@@ -111,7 +128,7 @@ func LoadState(s *storage.Store, req *task.LoadRequest) error {
 			return fmt.Errorf("load task %d from checkpoint %d: %w", req.Task, req.Checkpoint, err)
 		}
 	}
-	for _, from := range req.From {
+	for _, from := range ownFirst(req) {
 		if err := loadTask(s, ck, from, req); err != nil {
 			return fmt.Errorf("load task %d from checkpoint %d of task %d: %w", req.Task, req.Checkpoint, from, err)
 		}
@@ -144,6 +161,11 @@ func loadTask(s *storage.Store, ck storage.Checkpoint, from int, req *task.LoadR
 	i := slices.IndexFunc(ck.Files, func(f storage.FileInfo) bool { return f.Task == uint32(from) })
 	if i < 0 {
 		return fmt.Errorf("the checkpoint has no file of task %d", from)
+	}
+	if file := &ck.Files[i]; len(file.Tables) > 0 {
+		if err := loadTables(s, file, ck.Number, req); err != nil {
+			return err
+		}
 	}
 	for _, l := range ck.Files[i].Chain(ck.Number) {
 		if err := loadFile(s, l, from, l.Checkpoint == ck.Number, req); err != nil {

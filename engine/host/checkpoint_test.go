@@ -36,8 +36,12 @@ func TestKindsOfCheckpoints(t *testing.T) {
 			}
 			r := start(t, Config{Job: job, Feed: feed, Due: feed.paced, Collect: c.collect, Dir: dir, StateDir: stateDir, Spares: 1})
 			r.await(coord.TraceComplete, 5)
-			if linked := manifestsWith(t, dir, `"links"`); job.Incremental != (linked > 0) {
+			onDisk := job.Operators[1].Backend == core.BackendPebble
+			if linked := manifestsWith(t, dir, `"links"`); (job.Incremental && !onDisk) != (linked > 0) {
 				t.Errorf("%d manifests have links", linked)
+			}
+			if tabled := manifestsWith(t, dir, `"tables"`); onDisk != (tabled > 0) {
+				t.Errorf("%d manifests have tables", tabled)
 			}
 			if err := r.Kill(r.node(1)); err != nil {
 				t.Fatal(err)

@@ -87,7 +87,7 @@ func (d *disk) load(r task.LoadRequest, done func(task.LoadRequest, error)) {
 	}()
 }
 
-// watchedFS is the file system for one state file: it counts bytes, gives up when they are not wanted any more, and
+// watchedFS is the file system for one state file and the tables that come before it: it counts bytes, gives up when they are not wanted any more, and
 // notices when the snapshot has been read. The state it was read from may be let go then; a slow disk need not be
 // waited for.
 type watchedFS struct {
@@ -103,9 +103,35 @@ func (f *watchedFS) ObjectStore() bool {
 	return ok && o.ObjectStore()
 }
 
+// Link implements storage.Linker.
+func (f *watchedFS) Link(from, to string) error {
+	if f.wanted.Err() != nil {
+		return errGivenUp
+	}
+	if l, ok := f.FS.(storage.Linker); ok {
+		return l.Link(from, to)
+	}
+	return errors.ErrUnsupported
+}
+
+// SyncFile implements storage.Linker.
+func (f *watchedFS) SyncFile(name string) error {
+	if l, ok := f.FS.(storage.Linker); ok {
+		return l.SyncFile(name)
+	}
+	return errors.ErrUnsupported
+}
+
 type watchedFile struct {
 	storage.File
-	fs *watchedFS
+	fs   *watchedFS
+	last bool // the snapshot has been read when it has been written
+}
+
+func (f *watchedFile) read() {
+	if f.last {
+		f.fs.once.Do(f.fs.d.reading.Done)
+	}
 }
 
 func (f *watchedFS) Create(path string) (storage.File, error) {
@@ -113,7 +139,7 @@ func (f *watchedFS) Create(path string) (storage.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watchedFile{file, f}, nil
+	return &watchedFile{file, f, !storage.IsTable(path)}, nil
 }
 
 func (f *watchedFile) Write(p []byte) (int, error) {
@@ -127,12 +153,12 @@ func (f *watchedFile) Write(p []byte) (int, error) {
 
 // Sync comes behind the last write, and so does Close.
 func (f *watchedFile) Sync() error {
-	f.fs.once.Do(f.fs.d.reading.Done)
+	f.read()
 	return f.File.Sync()
 }
 
 func (f *watchedFile) Close() error {
-	f.fs.once.Do(f.fs.d.reading.Done)
+	f.read()
 	return f.File.Close()
 }
 
@@ -145,7 +171,7 @@ func (f *watchedFile) Expect(bytes int64) {
 
 // Abort implements storage.Aborter.
 func (f *watchedFile) Abort() {
-	f.fs.once.Do(f.fs.d.reading.Done)
+	f.read()
 	if a, ok := f.File.(storage.Aborter); ok {
 		a.Abort()
 		return

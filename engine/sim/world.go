@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 
 	"github.com/weir-bench/weir/engine/coord"
 	"github.com/weir-bench/weir/engine/core"
@@ -389,6 +391,9 @@ func (w *World) performHarness() {
 
 // retain removes what is beyond the retention.
 func (w *World) retain(c *coord.Complete) error {
+	if w.coord.Graph().Job.Bug("retain-forgets-tables") {
+		return w.retainWrongly(c)
+	}
 	if !w.coord.Graph().Job.Bug("retain-forgets-links") {
 		return durable.Retain(w.store, c.Retain)
 	}
@@ -398,6 +403,21 @@ func (w *World) retain(c *coord.Complete) error {
 		}
 	}
 	return nil
+}
+
+// retainWrongly is a planted bug: tables go when the checkpoint that they were written for is not the newest any more.
+func (w *World) retainWrongly(c *coord.Complete) error {
+	if err := durable.Retain(w.store, c.Retain); err != nil {
+		return err
+	}
+	names, err := w.store.TableNames()
+	for name := range names {
+		digits, _, _ := strings.Cut(name, "-")
+		if n, _ := strconv.ParseUint(digits, 10, 64); n < c.Checkpoint && err == nil {
+			err = w.disk.Remove("disk/job-sim/tables/" + name)
+		}
+	}
+	return err
 }
 
 // harness lets the coordinator do something.

@@ -74,4 +74,6 @@ type PagedSpec struct {
 	HasHead bool
 	// MemoryBytes bounds what is kept in memory; 0: 64 MiB.
 	MemoryBytes int64
+	// Steady makes the same calls give the same files: what is otherwise done in the background is waited for.
+	Steady bool
 }

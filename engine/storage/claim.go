@@ -67,6 +67,9 @@ func (s *Store) Vacant() error {
 			return errors.Join(err, fmt.Errorf("%s: %w: %s is not a checkpoint's", s.checkpointDir(number), ErrOccupied, foreign))
 		}
 	}
+	if foreign, err := s.strangeTable(); err != nil || foreign != "" {
+		return errors.Join(err, fmt.Errorf("%s: %w: %s is not a table", s.tablesDir(), ErrOccupied, foreign))
+	}
 	return nil
 }
 
@@ -118,6 +121,9 @@ func (s *Store) Clear() error {
 		if err := s.Remove(number); err != nil {
 			return err
 		}
+	}
+	if err := s.clearTables(); err != nil {
+		return err
 	}
 	if len(foreign) > 0 {
 		return fmt.Errorf("%s: %w: %s", s.dir, ErrForeign, describe(foreign))

@@ -7,6 +7,7 @@
 //
 //	<dir>/job-<id>/chk-<number>/task-<n>.state
 //	                            MANIFEST
+//	<dir>/job-<id>/tables/<number>-task-<n>-e<epoch>-<table>.table
 //
 // A file is written under a temporary name, synced, and renamed. The MANIFEST
 // comes last; it lists every file with its size and checksum, so a checkpoint is
@@ -16,6 +17,13 @@
 // A task's file may continue files of earlier checkpoints, to which the MANIFEST links with their sizes and checksums. A
 // checkpoint is as good as everything that it links to: if one of those files is damaged, it is, and retention keeps
 // them all.
+//
+// # Tables
+//
+// State on disk consists of immutable tables, and a task's file may say so instead of holding the state: the MANIFEST lists
+// its tables with size and checksum. Several checkpoints name one table; its name says for which it was written. On the file
+// system of the state it is a hard link, and synced as a file of ours would be; else it is a copy. Retention removes the tables that no
+// MANIFEST names and that were written for a checkpoint older than the newest complete one, as later ones may be under way.
 //
 // # File
 //

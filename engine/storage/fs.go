@@ -88,6 +88,22 @@ func (OS) ReadDir(path string) ([]string, error) {
 	return names, nil
 }
 
+// Link implements Linker.
+func (OS) Link(from, to string) error { return os.Link(from, to) }
+
+// SyncFile implements Linker.
+func (OS) SyncFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
 // SyncDir implements FS.
 func (OS) SyncDir(path string) error {
 	d, err := os.Open(filepath.Clean(path))

@@ -27,6 +27,7 @@ const (
 	OpRename  Op = "rename"
 	OpRemove  Op = "remove"
 	OpSyncDir Op = "syncdir"
+	OpLink    Op = "link"
 )
 
 // DiskFault makes operations on paths that contain Path fail with Err
@@ -310,6 +311,39 @@ func (m *MemFS) Remove(name string) error {
 		return &fs.PathError{Op: string(OpRemove), Path: name, Err: syscall.ENOTEMPTY}
 	}
 	dir.change(entryChange{removed: base})
+	return nil
+}
+
+// Link implements Linker.
+func (m *MemFS) Link(from, to string) error {
+	if err := m.fault(OpLink, to); err != nil {
+		return err
+	}
+	n := m.find(from)
+	if n == nil || n.dir {
+		return &fs.PathError{Op: string(OpLink), Path: from, Err: syscall.ENOENT}
+	}
+	dir, base, err := m.parent(OpLink, to)
+	if err != nil {
+		return err
+	}
+	if dir.entries[base] != nil {
+		return &fs.PathError{Op: string(OpLink), Path: to, Err: syscall.EEXIST}
+	}
+	dir.change(entryChange{name: base, node: n})
+	return nil
+}
+
+// SyncFile implements Linker.
+func (m *MemFS) SyncFile(name string) error {
+	if err := m.fault(OpSync, name); err != nil {
+		return err
+	}
+	n := m.find(name)
+	if n == nil || n.dir {
+		return &fs.PathError{Op: string(OpSync), Path: name, Err: syscall.ENOENT}
+	}
+	n.synced = len(n.data)
 	return nil
 }
 

@@ -23,6 +23,9 @@ func (s *Store) numbers() (list []uint64, foreign []Skipped, err error) {
 		return nil, nil, fmt.Errorf("list checkpoints in %s: %w", s.dir, err)
 	}
 	for _, name := range names {
+		if name == tablesName {
+			continue
+		}
 		digits, ok := strings.CutPrefix(name, chkPrefix)
 		n, err := strconv.ParseUint(digits, 10, 64)
 		if !ok || err != nil || strconv.FormatUint(n, 10) != digits {
@@ -108,7 +111,7 @@ func (s *Store) Retain(keep int) (removed []uint64, err error) {
 		removed = append(removed, number)
 	}
 	slices.Sort(removed)
-	return removed, nil
+	return removed, s.sweep(complete[0].Number)
 }
 
 // keep returns the numbers of the checkpoints that must stay, of complete ones, newest first; none when none can be

@@ -161,8 +161,8 @@ func (s *Store) syncParents() error {
 }
 
 // Commit completes a checkpoint by writing its MANIFEST; when it returns nil, the
-// checkpoint is durable. The files are those that the tasks' Writer.Close returned; those that they link to must be
-// there.
+// checkpoint is durable. The files are those that the tasks' Writer.Close returned; those that they link to, and
+// their tables, must be there.
 // Committing a checkpoint that is complete gives ErrExists. After any other error the
 // checkpoint may turn out complete or not, as after a lost acknowledgement: what it would
 // have made superfluous has to stay.
@@ -191,6 +191,9 @@ func (s *Store) Commit(ck Checkpoint) error {
 				return fail(err)
 			}
 		}
+	}
+	if err := s.haveTables(ck.Files); err != nil {
+		return fail(err)
 	}
 	if err := s.syncParents(); err != nil {
 		return fail(err)
@@ -242,6 +245,9 @@ func checkFiles(number uint64, files []FileInfo) error {
 			if l.Checkpoint >= number || k > 0 && l.Checkpoint <= f.Links[k-1].Checkpoint {
 				return fmt.Errorf("file %q of checkpoint %d links to checkpoint %d out of order", f.Name, number, l.Checkpoint)
 			}
+		}
+		if err := checkTables(number, &f); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -2,12 +2,14 @@ package storage
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"sync"
 )
 
@@ -27,20 +29,27 @@ func (s *Store) verify(number uint64, known map[string]error) (Checkpoint, error
 		return Checkpoint{}, err
 	}
 	type file struct {
-		checkpoint uint64
-		info       FileInfo
-		err        error
+		path   string
+		verify func(buf []byte) error
+		err    error
 	}
 	var files []*file
 	for _, f := range ck.Files {
 		for _, l := range f.Chain(number) {
-			err, ok := known[s.filePath(l.Checkpoint, f.At(l).Name)]
-			if !ok {
-				files = append(files, &file{l.Checkpoint, f.At(l), nil})
-			} else if err != nil {
-				return Checkpoint{}, err
-			}
+			info := f.At(l)
+			files = append(files, &file{s.filePath(l.Checkpoint, info.Name), func(buf []byte) error { return s.verifyFile(l.Checkpoint, info, buf) }, nil})
 		}
+		for _, t := range f.Tables {
+			files = append(files, &file{s.tablePath(t.Name), func([]byte) error { return s.verifyTable(t) }, nil})
+		}
+	}
+	files = slices.DeleteFunc(files, func(f *file) bool {
+		found, ok := known[f.path]
+		err = cmp.Or(err, found)
+		return ok
+	})
+	if err != nil {
+		return Checkpoint{}, err
 	}
 	todo := make(chan *file, len(files))
 	for _, f := range files {
@@ -51,7 +60,7 @@ func (s *Store) verify(number uint64, known map[string]error) (Checkpoint, error
 	read := func() {
 		buf := make([]byte, readBytes)
 		for f := range todo {
-			f.err = s.verifyFile(f.checkpoint, f.info, buf)
+			f.err = f.verify(buf)
 		}
 	}
 	for range s.readers - 1 {
@@ -60,7 +69,7 @@ func (s *Store) verify(number uint64, known map[string]error) (Checkpoint, error
 	read()
 	done.Wait()
 	for _, f := range files {
-		known[s.filePath(f.checkpoint, f.info.Name)] = f.err
+		known[f.path] = f.err
 		if err == nil {
 			err = f.err
 		}
@@ -142,6 +151,9 @@ func (s *Store) trust(number uint64) error {
 			if err := s.verifyFile(l.Checkpoint, f.At(l), buf); err != nil {
 				return err
 			}
+		}
+		if err := s.trustTables(&f); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -18,6 +18,8 @@ type FileInfo struct {
 	// Links are the files of earlier checkpoints that this one continues, of the same task, the base first; none: the file
 	// is whole in itself.
 	Links []Link `json:"links,omitempty"`
+	// Tables are the tables that hold the state which the file describes.
+	Tables []TableInfo `json:"tables,omitempty"`
 }
 
 // Link names a task's file in an earlier checkpoint, and says what it must be.

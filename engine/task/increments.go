@@ -6,7 +6,7 @@ import (
 	"github.com/weir-bench/weir/engine/state"
 )
 
-// increments is what a task remembers of its snapshots, so that the next one need hold only what changed since the newest
+// increments is what a task whose state is in memory remembers of its snapshots, so that the next one need hold only what changed since the newest
 // that is part of a complete checkpoint. It is whole all the same when the task's key groups are others than then, as the
 // file would go on holding those that were given away, and every so often, so that chains of files stay short.
 type increments struct {
@@ -32,6 +32,10 @@ func (m *increments) cut(t *Task, req *SnapshotRequest) {
 	job, owned := &t.w.graph.Job, t.moves.owned()
 	if !job.Incremental {
 		req.State = t.keyed.Cut(owned)
+		return
+	}
+	if tabled, ok := t.keyed.(state.Tabled); ok {
+		req.State = tabled.CutTables(owned) // whole, and yet only the tables are written that are not there yet
 		return
 	}
 	x := &increment{id: req.Checkpoint, owned: owned}

@@ -125,8 +125,8 @@ type Checkpoint struct {
 	Retain      int           `yaml:"retain" min:"1" max:"1000" doc:"Complete checkpoints kept."`
 	Mode        string        `yaml:"mode" enum:"aligned|unaligned" doc:"Whether a task waits for the barrier on all inputs."`
 	Scope       string        `yaml:"scope" enum:"global|region|task" doc:"What is rolled back after a failure: the whole job, what is connected with the lost tasks, or these alone."`
-	Incremental bool          `yaml:"incremental" doc:"Write only what changed since the checkpoint before."`
-	FullEvery   int           `yaml:"fullEvery" min:"1" max:"1000" doc:"With incremental: of so many checkpoints one is whole all the same."`
+	Incremental bool          `yaml:"incremental" doc:"Write only what changed since the checkpoint before; of state on disk (backend pebble), only the tables that are not there yet."`
+	FullEvery   int           `yaml:"fullEvery" min:"1" max:"1000" doc:"With incremental: of so many checkpoints one is whole all the same; of no effect on state on disk, whose checkpoints are whole sets of tables."`
 	InFlight    Bytes         `yaml:"inFlight" doc:"With mode unaligned: most bytes under way to one task that are kept with a checkpoint; one with more is given up."`
 
 	// Where is the place of dir when it is given.

@@ -19,9 +19,16 @@
 // what changed since a mark skips the others (as time-bound iteration does in CockroachDB). Deletions stay as markers while
 // a mark may ask for them. Chunks are those of Heap and Blob, so that state goes from memory to disk and back.
 //
+// # Tables
+//
+// A cut can be had as the store's tables (state.Tabled): it ends the memory table, and is the tables that are live when that
+// has been written to disk, with a description of them. The store is made of them again by writing that description as a MANIFEST
+// of Pebble's; the format is LevelDB's, which Pebble and RocksDB keep to. Cuts that are written keep their tables from being
+// removed. A steady store does nothing in the background: the same calls give the same tables, for the simulator.
+//
 // # Memory
 //
-// Half of the budget is the store's block cache, a quarter its memory tables, a quarter the cache of values.
+// Half of the budget is the store's block cache, a quarter its memory tables (four), a quarter the cache of values.
 //
 // May import: core, state, Pebble, standard library.
 package pebble

@@ -34,7 +34,8 @@ type pair struct {
 
 func newPair(t *testing.T, rng *rand.Rand, blob bool, valueBytes int) *pair {
 	t.Helper()
-	spec := state.PagedSpec{Operator: "test", Groups: testGroups, ValueBytes: valueBytes, Blob: blob, Head: ^uint64(0), HasHead: blob}
+	spec := state.PagedSpec{Operator: "test", Groups: testGroups, ValueBytes: valueBytes, Blob: blob, Head: ^uint64(0), HasHead: blob,
+		MemoryBytes: int64(rng.IntN(2))}
 	s, err := Open(vfs.NewMem(), "state", &spec)
 	if err != nil {
 		t.Fatal(err)

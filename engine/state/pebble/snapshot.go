@@ -149,7 +149,7 @@ func (s *Store) bury(upto uint32) {
 		}
 	}
 	s.dead = append(s.dead[:0], s.dead[n:]...)
-	_ = s.fail(b.Commit(pebble.NoSync)) // the next call returns it
+	_ = s.fail(s.commit(b)) // the next call returns it
 }
 
 // Err returns the error that ended the reading early. Who has read to the end has to ask.

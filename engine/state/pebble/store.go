@@ -23,6 +23,10 @@ const (
 // Store is keyed state on disk. It implements state.Paged.
 type Store struct {
 	db     *pebble.DB
+	spec   state.PagedSpec
+	dir    string
+	files  *files
+	local  bool // its files are on this machine
 	format state.ChunkFormat
 	heap   *state.Heap // one of the two
 	blob   *state.Blob
@@ -36,6 +40,10 @@ type Store struct {
 	dead   []deadKey // markers in the store, in the order in which they were made
 	err    error
 
+	written  uint64 // number of the last write
+	filled   int    // bytes written since the memory table was made, at most
+	memTable int    // bytes that surely fit into one
+	steadily int    // flushes of a steady store
 	run      run
 	cached   int64 // bytes in the cache
 	maxCache int64
@@ -67,27 +75,12 @@ const (
 
 // Open makes an empty store in dir of fs, which must be empty or not there.
 func Open(fs vfs.FS, dir string, spec *state.PagedSpec) (*Store, error) {
-	budget := spec.MemoryBytes
-	if budget == 0 {
-		budget = defaultMemoryBytes
+	s := &Store{spec: *spec, dir: dir, files: newFiles(fs), groups: make([]group, spec.Groups), epoch: 1, head: spec.Head, heads: spec.Blob && spec.HasHead}
+	s.spec.MemoryBytes = budgetOf(spec)
+	s.maxCache = s.spec.MemoryBytes / 4
+	if err := s.open(true); err != nil {
+		return nil, err
 	}
-	budget = max(budget, minMemoryBytes)
-	cache := pebble.NewCache(budget / 2)
-	defer cache.Unref()
-	opts := &pebble.Options{
-		FS: fs, Cache: cache, DisableWAL: true, ErrorIfExists: true, Logger: silent{},
-		MemTableSize: uint64(budget / 8), MemTableStopWritesThreshold: 2, MaxConcurrentCompactions: func() int { return 1 },
-		FormatMajorVersion:      pebble.FormatSSTableValueBlocks,
-		BlockPropertyCollectors: []func() pebble.BlockPropertyCollector{newEpochs},
-	}
-	for range 7 { // levels; the folder is a scratch folder, in which time counts more than room
-		opts.Levels = append(opts.Levels, pebble.LevelOptions{FilterPolicy: bloom.FilterPolicy(10), Compression: pebble.NoCompression})
-	}
-	db, err := pebble.Open(dir, opts)
-	if err != nil {
-		return nil, fmt.Errorf("state of %s, task %d, on disk in %s: %w", spec.Operator, spec.Task, dir, err)
-	}
-	s := &Store{db: db, groups: make([]group, spec.Groups), epoch: 1, maxCache: budget / 4, head: spec.Head, heads: spec.Blob && spec.HasHead}
 	s.format = state.ChunkFormat{Groups: spec.Groups, ValueBytes: spec.ValueBytes, Fixed: !spec.Blob}
 	if spec.Blob {
 		s.blob, s.format.ValueBytes = state.NewBlob(spec.Groups), 0
@@ -101,7 +94,55 @@ func Open(fs vfs.FS, dir string, spec *state.PagedSpec) (*Store, error) {
 }
 
 // OpenDir is Open on the machine's own files.
-func OpenDir(dir string, spec *state.PagedSpec) (*Store, error) { return Open(vfs.Default, dir, spec) }
+func OpenDir(dir string, spec *state.PagedSpec) (*Store, error) {
+	s, err := Open(vfs.Default, dir, spec)
+	if s != nil {
+		s.local = true
+	}
+	return s, err
+}
+
+// budgetOf returns the bytes of memory that a store may take.
+func budgetOf(spec *state.PagedSpec) int64 {
+	if spec.MemoryBytes == 0 {
+		return defaultMemoryBytes
+	}
+	return max(spec.MemoryBytes, minMemoryBytes)
+}
+
+// Memory tables are small, and there are up to four of them: a cut begins a new one, and must not wait for the one before to
+// be on disk.
+const memTables = 4
+
+// open opens Pebble in the store's folder, which is made if it is not to be there yet.
+func (s *Store) open(empty bool) error {
+	budget := s.spec.MemoryBytes
+	cache := pebble.NewCache(budget / 2)
+	defer cache.Unref()
+	opts := &pebble.Options{
+		FS: s.files, Cache: cache, DisableWAL: true, ErrorIfExists: empty, ErrorIfNotExists: !empty, Logger: silent{},
+		MemTableSize: uint64(budget / 4 / memTables), MemTableStopWritesThreshold: memTables,
+		MaxConcurrentCompactions: func() int { return 1 },
+		FormatMajorVersion:       pebble.FormatSSTableValueBlocks,
+		BlockPropertyCollectors:  []func() pebble.BlockPropertyCollector{newEpochs},
+		EventListener: &pebble.EventListener{FlushBegin: s.files.flushBegin, FlushEnd: s.files.flushEnd,
+			CompactionEnd: s.files.compactionEnd, BackgroundError: s.files.fail},
+	}
+	if s.spec.Steady {
+		opts.DisableAutomaticCompactions, opts.L0StopWritesThreshold = true, 1<<20
+		opts.MemTableSize = max(opts.MemTableSize, steadyBytes)
+	}
+	for range 7 { // levels; the folder is a scratch folder, in which time counts more than room
+		opts.Levels = append(opts.Levels, pebble.LevelOptions{FilterPolicy: bloom.FilterPolicy(10), Compression: pebble.NoCompression})
+	}
+	var err error
+	if s.db, err = pebble.Open(s.dir, opts); err != nil {
+		return fmt.Errorf("state of %s, task %d, on disk in %s: %w", s.spec.Operator, s.spec.Task, s.dir, err)
+	}
+	s.files.memTable.Store(int64(min(opts.MemTableSize, firstMemTableBytes)))
+	s.filled = 0
+	return nil
+}
 
 // silent drops what Pebble tells of its compactions; errors come back from its calls.
 type silent struct{}
@@ -189,8 +230,11 @@ func (s *Store) Bytes(group uint32) int64 { return s.groups[group].bytes }
 func (s *Store) Drop(group uint32) {
 	g := &s.groups[group]
 	if g.n > 0 || s.tracking() {
-		lower, upper := bounds(group)
-		if s.fail(s.db.DeleteRange(lower, upper, pebble.NoSync)) != nil {
+		s.batch(func(b *pebble.Batch) {
+			lower, upper := bounds(group)
+			_ = s.fail(b.DeleteRange(lower, upper, nil)) // looked at below
+		})
+		if s.err != nil {
 			return
 		}
 	}
@@ -257,7 +301,7 @@ func (s *Store) batch(fill func(b *pebble.Batch)) {
 	b := s.db.NewBatch()
 	fill(b)
 	if s.err == nil && b.Count() > 0 {
-		_ = s.fail(b.Commit(pebble.NoSync))
+		_ = s.fail(s.commit(b))
 	}
 	_ = s.fail(b.Close()) // the caller returns it
 }
@@ -294,6 +338,9 @@ func (s *Store) Close() error {
 	for _, snap := range slices.Clone(s.live) {
 		snap.Release()
 	}
+	s.files.fail(errClosed)
+	s.files.measuring.Lock()
+	defer s.files.measuring.Unlock()
 	err := s.db.Close()
 	if s.err != nil {
 		return s.err
