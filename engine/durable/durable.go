@@ -24,8 +24,7 @@ const (
 const chunkBytes = 4 << 20
 
 // WriteSnapshot makes a snapshot durable. It returns the description that the manifest needs and the size of what is new
-// in storage. It may
-// run beside the task's event loop.
+// in storage. It may run beside the task's event loop.
 func WriteSnapshot(s *storage.Store, req *task.SnapshotRequest) (file []byte, bytes int64, err error) {
 	tables, err := writeTables(s, req)
 	if err != nil {

@@ -64,7 +64,7 @@ func (c *tabled) change(from, to uint64) {
 
 func (c *tabled) checkpoint(number uint64) {
 	c.t.Helper()
-	req := task.SnapshotRequest{Task: 3, Epoch: 1, Checkpoint: number, Meta: fmt.Append(nil, "meta ", number), State: c.disk.CutTables(all())}
+	req := task.SnapshotRequest{Task: 3, Epoch: 1, Checkpoint: number, State: c.disk.CutTables(all())}
 	file, bytes, err := WriteSnapshot(c.store, &req)
 	if err != nil {
 		c.t.Fatal(err)

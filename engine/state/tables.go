@@ -3,9 +3,8 @@ package state
 import "io"
 
 // Tabled is state on disk that a checkpoint can hold as the immutable files that it consists of, so that those which an
-// earlier checkpoint has already need not be written again.
+// earlier checkpoint has already need not be written again. It is an optional interface of Paged.
 type Tabled interface {
-	Paged
 	// CutTables is Cut, but the snapshot is a TableSnapshot: making the files is left to whoever reads it.
 	CutTables(groups []uint32) Snapshot
 	// Attach makes what Tables gave the state, which must be empty and new. What the files hold of groups that are not
