@@ -87,7 +87,7 @@ func (l *LatencyLog) Write(tag string, start, length time.Duration, h *stats.His
 	fmt.Fprintf(&line, "%.6f,%.6f,%.6f,%s\n", start.Seconds(), length.Seconds(), float64(top)/1e6, payload)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err := l.f.Write(line.Bytes()); err != nil {
+	if err := appendWhole(l.f, line.Bytes()); err != nil {
 		return fmt.Errorf("append to the delay log: %w", err)
 	}
 	return nil

@@ -130,6 +130,20 @@ func appendTo(path string) (*os.File, error) {
 	return f, nil
 }
 
+// appendWhole appends to a file that nobody else writes to, all of b or nothing: half a line, from a disk that became full,
+// would join with the next one to something that is damaged in the middle of the file.
+func appendWhole(f *os.File, b []byte) error {
+	n, err := f.Write(b)
+	if err == nil || n == 0 {
+		return err
+	}
+	fi, statErr := f.Stat()
+	if statErr != nil {
+		return errors.Join(err, statErr)
+	}
+	return errors.Join(err, f.Truncate(fi.Size()-int64(n)))
+}
+
 // Dir returns the run directory.
 func (w *Writer) Dir() string { return w.dir }
 
@@ -151,7 +165,7 @@ func (w *Writer) Event(e Event) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := w.events.Write(append(line, '\n')); err != nil {
+	if err := appendWhole(w.events, append(line, '\n')); err != nil {
 		return fmt.Errorf("append to %s: %w", EventsFile, err)
 	}
 	return nil
@@ -169,7 +183,7 @@ func (w *Writer) Timeline(rows []TimelineRow) error {
 	cw.Flush()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := w.timeline.Write(buf.Bytes()); err != nil {
+	if err := appendWhole(w.timeline, buf.Bytes()); err != nil {
 		return fmt.Errorf("append to %s: %w", TimelineFile, err)
 	}
 	return nil
