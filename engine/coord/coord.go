@@ -14,9 +14,6 @@ import (
 // ErrRestarts says that the job failed more often than it may.
 var ErrRestarts = errors.New("too many restarts")
 
-// ErrLogBound says that a log which must reach back to a task's base does not fit into its bound.
-var ErrLogBound = errors.New("a sender log stays at its bound")
-
 type phase int
 
 const (
@@ -62,8 +59,7 @@ type Coordinator struct {
 	bases       map[int]json.RawMessage
 	replaying   map[int]bool // tasks that were taken over and are not level yet
 	pastMoves   pastMoves
-	bounds      map[int]uint64 // by task: how often its logs have reached their bound
-	fullSinceNS map[int]int64
+	logs        map[int]*logWatch // by task
 	replay      *replayWatch
 	move        *moving
 	tally       *tally
@@ -110,7 +106,7 @@ func New(job core.Job, edge *task.Edge, spares int, clock func() int64) (*Coordi
 func (c *Coordinator) forget() {
 	c.takeover, c.pastMoves = nil, pastMoves{versions: c.versions()}
 	c.builds, c.bases, c.replaying = map[int]*build{}, map[int]json.RawMessage{}, map[int]bool{}
-	c.bounds, c.fullSinceNS = map[int]uint64{}, map[int]int64{}
+	c.logs = map[int]*logWatch{}
 	c.checkpoints.again = map[int]uint32{}
 }
 
@@ -246,7 +242,7 @@ func (c *Coordinator) takeMeters(n *node, m core.Meters) {
 		return
 	}
 	c.meters[m.Task] = m
-	c.watchBound(m)
+	c.watchLogs(m)
 	if len(m.Groups) > 0 {
 		c.loads[m.Task] = m
 	}
@@ -462,28 +458,6 @@ func (c *Coordinator) replayed(node int, m *core.Msg) {
 	if m.Task < len(c.places) && c.places[m.Task].Node == node && c.replaying[m.Task] {
 		delete(c.replaying, m.Task)
 		c.trace(TraceReplayed, Trace{Task: m.Task, Node: node})
-	}
-}
-
-// watchBound counts when a task's logs reach their bound. One that waits for a checkpoint gets it early; when nothing helps,
-// the job ends.
-func (c *Coordinator) watchBound(m core.Meters) {
-	now := c.Clock()
-	if m.LogBounds > c.bounds[m.Task] {
-		c.bounds[m.Task] = m.LogBounds
-		c.trace(TraceLogBound, Trace{Task: m.Task, Bytes: int64(m.LogBytes), Count: m.LogBounds})
-	}
-	c.checkpoints.watchLog(m.Task, int64(m.FullestBytes), int64(c.job.LogBytes))
-	if m.FullestBytes <= c.job.LogBytes || !c.Running() {
-		delete(c.fullSinceNS, m.Task)
-		return
-	}
-	since, full := c.fullSinceNS[m.Task]
-	if !full {
-		c.fullSinceNS[m.Task] = now
-	} else if now-since > int64(c.job.CheckpointTimeout) {
-		c.e.Fatal = fmt.Errorf("%w: %s holds %d bytes for a reader that may have to replay them, the bound is %d; want a larger bound, or bases more often (checkpoints, or shorter windows)",
-			ErrLogBound, c.graph.TaskName(m.Task), m.FullestBytes, c.job.LogBytes)
 	}
 }
 

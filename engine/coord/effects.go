@@ -66,6 +66,8 @@ const (
 	TraceProtected     = "protected"                 // a standby that was made in the background stands by
 	TraceCut           = "snapshot-taken"            // by a task, not durable yet
 	TraceLogBound      = "log-bound"                 // a task's log has reached its bound
+	TraceSpill         = "spill-begin"               // Bytes: a task's sender logs have something on disk
+	TraceSpillEnd      = "spill-end"                 // Bytes: the most there was on disk; now there is nothing
 	TraceFallback      = "fallback"                  // a protected job rolls back: more failed than its standbys cover
 )
 

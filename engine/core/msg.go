@@ -19,6 +19,7 @@ const (
 	MsgShip           MsgType = "ship"            // Task, Epoch: ship the whole state to the standby that is being built
 	MsgBaseKept       MsgType = "base-kept"       // Task, Epoch, ID: the base is kept; what lies before it may be forgotten
 	MsgCheckpointGone MsgType = "checkpoint-gone" // ID: the checkpoint was given up; nobody waits for its barriers any more
+	MsgLift           MsgType = "lift"            // Task, ID: its logs have no bound until it has passed on the barriers of the checkpoint
 )
 
 // Messages from workers to the coordinator.
@@ -105,13 +106,21 @@ type Meters struct {
 	Consumed, Queued uint64
 	// FeedNext is, of a source task, the number after the last consumed input of the feed.
 	FeedNext uint64
-	// FullestBytes is the size of the largest of the task's sender logs, LogBounds how often one of its logs has reached its
-	// bound.
-	FullestBytes int    `json:",omitempty"`
+	// FullestBytes is the size of the largest of the task's sender logs that wait, in memory and on disk, LogBounds how often
+	// one of its logs has reached its bound. AtBound says that one that waits is there, in memory; LogMoved changes when one
+	// of them gets room or its receiver gets on.
+	FullestBytes int64  `json:",omitempty"`
 	LogBounds    uint64 `json:",omitempty"`
+	AtBound      bool   `json:",omitempty"`
+	LogMoved     uint64 `json:",omitempty"`
+	// SpilledBytes is what is on disk of the task's sender logs, Spilled how many bytes were ever written there since the
+	// deployment, and Spills how often a log began to.
+	SpilledBytes int64  `json:",omitempty"`
+	Spilled      uint64 `json:",omitempty"`
+	Spills       uint64 `json:",omitempty"`
 	// BusyNS is the service time spent since the deployment.
 	BusyNS int64
-	// LogBytes is the size of the task's sender logs, OrderBytes that of what it keeps of its order log.
+	// LogBytes is the size of the task's sender logs in memory, OrderBytes that of what it keeps of its order log.
 	LogBytes   int
 	OrderBytes int `json:",omitempty"`
 	// Standby says that the task is a standby, with StandbyBytes of state.

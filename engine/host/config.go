@@ -46,6 +46,9 @@ type Config struct {
 	// StateDir is where workers keep state that is on disk: in a folder of their own in it, which is removed in the end.
 	// Empty: the system's folder for temporary files.
 	StateDir string
+	// SpillDir is where workers put what their sender logs do not keep in memory (core.Job.SpillBytes): in a folder of their
+	// own in it, which is removed in the end, and of a worker that is lost when its process has ended. Empty: StateDir.
+	SpillDir string
 	// Command starts a worker, which has to call WorkerMain; nil: this program without arguments. Env is added to
 	// its environment, of which it has to pass on WEIR_WORKER.
 	Command []string

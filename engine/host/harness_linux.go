@@ -28,6 +28,7 @@ type Harness struct {
 	children *children
 	vault    *vault
 	stateDir string // of workers; empty: none
+	spillDir string // likewise
 	stores   storesInUse
 
 	addrs    map[int]string // of the nodes that are there
@@ -80,6 +81,10 @@ func Start(cfg Config) (*Harness, error) {
 		return nil, err
 	}
 	if h.stateDir, err = newStateDir(&cfg); err != nil {
+		return nil, err
+	}
+	if h.spillDir, err = newSpillDir(&cfg); err != nil {
+		h.removeDirs()
 		return nil, err
 	}
 	h.pace.init(h)
@@ -235,12 +240,19 @@ func (h *Harness) run() {
 		h.children.wait(profilePatience)
 	}
 	h.children.close()
-	if h.stateDir != "" {
-		_ = os.RemoveAll(h.stateDir) // what cannot be removed is in a folder for such things
-	}
+	h.removeDirs()
 	h.vault.wait()
 	h.fab.close()
 	close(h.gone)
+}
+
+// removeDirs removes the folders of workers.
+func (h *Harness) removeDirs() {
+	for _, dir := range []string{h.stateDir, h.spillDir} {
+		if dir != "" {
+			_ = os.RemoveAll(dir) // what cannot be removed is in a folder for such things
+		}
+	}
 }
 
 func (h *Harness) end(err error) {
@@ -339,7 +351,7 @@ func (h *Harness) tellPeers(node int) {
 func (h *Harness) spawn(node int) {
 	l := &launch{Node: node, Harness: h.cfg.Address(node, task.Harness, h.fab.addr), Token: h.token, Listen: h.cfg.WorkerListen,
 		BaseNS: h.baseNS, Job: h.cfg.Job.ID, Dir: h.vault.dir, NoSync: h.cfg.NoSync, MemoryBytes: h.cfg.MemoryBytes,
-		ProfileDir: h.cfg.ProfileDir, StateDir: h.stateDir}
+		ProfileDir: h.cfg.ProfileDir, StateDir: h.stateDir, SpillDir: h.spillDir}
 	h.children.start(node, l, func(why string) {
 		h.fab.poll.post(func() { h.exited(node, why) })
 	}, func(err error) {
@@ -354,6 +366,9 @@ func (h *Harness) fail(err error) {
 }
 
 func (h *Harness) exited(node int, why string) {
+	if h.spillDir != "" {
+		go func() { _ = os.RemoveAll(spillDir(h.spillDir, node)) }() // nobody reads it any more
+	}
 	if _, known := h.addrs[node]; !known && h.early >= 0 {
 		if h.early++; h.early >= earlyEnds {
 			h.fail(fmt.Errorf("%d workers ended before they reached the harness; the last, %d: %s", h.early, node, why))

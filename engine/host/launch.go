@@ -27,6 +27,8 @@ type launch struct {
 	ProfileDir  string `json:",omitempty"`
 	// StateDir is the folder for state that is on disk; empty: the job has none.
 	StateDir string `json:",omitempty"`
+	// SpillDir is the folder for what sender logs spill; empty: they may not.
+	SpillDir string `json:",omitempty"`
 }
 
 func (l *launch) variable() string {

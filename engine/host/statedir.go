@@ -10,6 +10,23 @@ import (
 	"github.com/weir-bench/weir/engine/state/pebble"
 )
 
+// newSpillDir makes the folder in which workers keep what their sender logs do not keep in memory; empty when the job has no
+// room for that on disk.
+func newSpillDir(cfg *Config) (string, error) {
+	if cfg.Job.SpillBytes == 0 {
+		return "", nil
+	}
+	parent := cfg.SpillDir
+	if parent == "" {
+		parent = cfg.StateDir
+	}
+	dir, err := os.MkdirTemp(parent, "weir-spill-")
+	if err != nil {
+		return "", fmt.Errorf("folder for what sender logs spill: %w", err)
+	}
+	return dir, nil
+}
+
 // newStateDir makes the folder in which workers keep state that is on disk; empty when the job has none.
 func newStateDir(cfg *Config) (string, error) {
 	for _, op := range cfg.Job.Operators {

@@ -43,6 +43,7 @@ type workerHost struct {
 	e         task.Effects
 	disk      *disk
 	external  *external
+	spiller   *spiller // nil: sender logs stay in memory
 	memory    *memory
 	heartbeat int64 // ns
 	tickNS    int64
@@ -70,6 +71,12 @@ func runWorker(l *launch, open storage.Opener) error {
 		h.w.OpenState = h.openState
 	}
 	var err error
+	if l.SpillDir != "" {
+		if h.spiller, err = newSpiller(l.SpillDir, l.Node, h.disk); err != nil {
+			return err
+		}
+		defer h.spiller.close()
+	}
 	if h.fab, err = newFabric(l.Node, l.Token, l.Listen, h.clock, h, h.w.Pool()); err != nil {
 		return err
 	}
@@ -153,6 +160,9 @@ func (h *workerHost) perform() (timeoutNS int64) {
 	for _, r := range e.Writes {
 		h.writeState(r)
 	}
+	for _, r := range e.Segments {
+		h.spiller.do(r, h.segmentDone)
+	}
 	if e.FreedBytes > 0 {
 		h.memory.freed.Add(e.FreedBytes)
 	}
@@ -184,6 +194,10 @@ func (h *workerHost) readState(r task.ReadRequest) {
 	h.external.read(r, func(values []byte, err error) {
 		h.fab.poll.post(func() { h.w.StateRead(&r, values, err, &h.e) })
 	})
+}
+
+func (h *workerHost) segmentDone(r task.SegmentRequest, err error) {
+	h.fab.poll.post(func() { h.w.SegmentDone(&r, err, &h.e) })
 }
 
 func (h *workerHost) writeState(r task.WriteRequest) {

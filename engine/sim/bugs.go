@@ -51,6 +51,10 @@ func Bugs() []Bug {
 		{"region-without-neighbours", "region", "only tasks of the lost worker go back to the checkpoint"},
 		{"promoted-twice", "takeover", "the standby of a task that has been taken over is promoted as well when the loss is found a second time"},
 		{"build-without-hold", "takeover", "a standby is built before the senders know that it needs what they send from then on"},
+		{"spill-trimmed-early", "spill", "a segment of a sender log is removed while a part of it is needed"},
+		{"replay-skips-spill", "spill", "a replay begins with what of the sender log is in memory"},
+		{"spill-unchecked", "spill-damaged", "what comes back from disk is taken as it is"},
+		{"barrier-behind-bound", "small-bound", "a task with a log at its bound takes no barrier"},
 		{"gap-replays", "gap", "a task that begins empty is sent what its predecessor was sent"},
 	}
 }

@@ -15,7 +15,7 @@ func no() *bool  { f := false; return &f }
 
 // Checks lists the checks. Each planted bug names the one that must catch it.
 func Checks() []Check {
-	return slices.Concat(wholeChecks(), moveChecks(), checkpointChecks(), taskChecks())
+	return slices.Concat(wholeChecks(), moveChecks(), checkpointChecks(), taskChecks(), spillChecks())
 }
 
 // wholeChecks are those of recovery that brings the whole job back, or its standbys, and of links.

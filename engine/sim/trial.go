@@ -38,6 +38,8 @@ type Config struct {
 	Incremental, Unaligned *bool
 	// FullEvery is core.Job's; 0: drawn.
 	FullEvery int
+	// Spill makes sender logs small and gives them a disk; nil: drawn, when Recovery is.
+	Spill *spillPlan
 	// Bugs are planted bugs.
 	Bugs []string
 }
@@ -98,6 +100,7 @@ type plan struct {
 	faults    int
 	kinds     []string
 	spares    *int
+	spill     spillPlan
 }
 
 // spanNS is how long the feed lasts: faults and migrations happen while it does, so that none comes after the end.
@@ -179,6 +182,7 @@ func newPlan(c Config) plan {
 	protect(&job, strategy, r)
 	fitting(&job)
 	p.job, p.recovery = job, strategy
+	drawSpill(&p, c)
 	p.promise = weakest(job, operator.Info).Output
 	return p
 }
@@ -222,7 +226,7 @@ func Run(c Config) Result {
 		}
 		oracle.emission, oracle.again = &w.emission, w.traced(coord.TraceFallback)
 	}
-	covered := len(res.Faults) == 1 && (res.Migrations == 0 || p.recovery == core.RecoveryActive)
+	covered := len(res.Faults) == 1 && !w.spillFailed && (res.Migrations == 0 || p.recovery == core.RecoveryActive)
 	if !covered && !res.Transactional && p.promise == recovery.Precise && w.traced(coord.TraceFallback) {
 		res.Promise = recovery.Rollback // more failed at once than the standbys cover: the job says so and rolls back
 	}
@@ -244,6 +248,7 @@ func Run(c Config) Result {
 // newTrial sets up the world of a plan; nothing has happened in it yet.
 func newTrial(seed uint64, p plan) (*World, *oracle) {
 	w := newWorld(seed)
+	w.spilling = p.spill
 	oracle := newOracle(p)
 	clock := func() int64 { return w.nowNS }
 	w.edge = task.NewEdge(clock, p.feed, oracle.collect)

@@ -64,6 +64,7 @@ type worker struct {
 	backlog  []func() // what waits for a frozen process
 	runsAtNS int64    // when a run is scheduled, 0: none
 	stepped  bool     // its machine may have changed since it was last watched
+	spill    spillDisk
 }
 
 // link is one direction of a connection between two nodes.
@@ -98,6 +99,9 @@ type World struct {
 	we        task.Effects
 	jitterNS  int64 // random part of a frame's delay
 	emission  emission
+	spilling  spillPlan
+	// spillFailed says that a task failed because of the disk of its sender logs.
+	spillFailed bool
 
 	Traces []coord.Trace
 	fatal  error
@@ -295,6 +299,9 @@ func (w *World) perform(k *worker) {
 	for _, r := range e.Writes {
 		w.writeState(k, r)
 	}
+	for _, r := range e.Segments {
+		w.segment(k, r)
+	}
 	busy, more, wake := e.BusyNS, e.More, e.WakeNS
 	if more || busy > 0 {
 		w.wake(k, max(busy, 1000))
@@ -428,7 +435,7 @@ func (w *World) harness(do func(e *coord.Effects)) {
 }
 
 func (w *World) spawn(node int) {
-	k := &worker{node: node, alive: true}
+	k := &worker{node: node, alive: true, spill: newSpillDisk()}
 	k.w = task.NewWorker(node, func() int64 { return w.nowNS })
 	k.w.OpenState = w.openState
 	for len(w.workers) <= node {

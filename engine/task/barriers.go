@@ -72,6 +72,7 @@ func (t *Task) barriersCame() bool {
 }
 
 func (t *Task) cut(c *core.Control, e *Effects) {
+	t.passed = max(t.passed, c.ID)
 	t.broadcast(core.Control{Type: core.CtlBarrier, ID: c.ID, Body: c.Body})
 	if t.Role == core.RolePrimary && c.ID > t.gone && len(t.replay) == 0 { // what is replayed was snapshot, or given up
 

@@ -65,6 +65,7 @@ type Effects struct {
 	Loads     []LoadRequest
 	Reads     []ReadRequest  // of external state
 	Writes    []WriteRequest // of external state
+	Segments  []SegmentRequest
 	// FreedBytes is the size of the state of tasks that were thrown away: a collection is worth it.
 	FreedBytes int64
 	// BusyNS is how long the core must be burnt before the effects take place.
@@ -81,7 +82,8 @@ func (e *Effects) Reset() {
 	e.Sends, e.Msgs, e.Snapshots, e.Loads = e.Sends[:0], e.Msgs[:0], e.Snapshots[:0], e.Loads[:0]
 	clear(e.Reads)
 	clear(e.Writes)
-	e.Reads, e.Writes = e.Reads[:0], e.Writes[:0]
+	clear(e.Segments)
+	e.Reads, e.Writes, e.Segments = e.Reads[:0], e.Writes[:0], e.Segments[:0]
 	e.FreedBytes, e.BusyNS, e.WakeNS, e.More = 0, 0, 0, false
 }
 

@@ -21,6 +21,7 @@ func (t *Task) makeOuts(routes []*core.Routes) {
 		o.Held, o.hold, o.node = t.Role == core.RoleStandby, holdFor(t.w.graph, c), t.w.Node
 		o.shares = o.hold == holdCheckpoint && t.protection.Scope == core.ScopeTask
 		o.replays, o.forgets = t.w.graph.Job.Bug("gap-replays"), t.w.graph.Job.Bug("log-forgets-early")
+		o.spill = newSpill(t.w, c)
 		o.SetReceivers(t.w.receivers(c))
 		t.outs = append(t.outs, o)
 		t.w.outs[id] = o

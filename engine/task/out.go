@@ -35,6 +35,7 @@ type Out struct {
 	cut       int    // largest batch the receiver wants
 	bounds    uint64 // how often the log has reached its bound
 	bounded   bool   // it has, and has not been well below since
+	spill     *spill // what is on disk of the log, before the rest; nil: nothing ever
 }
 
 // hold says until when sent inputs are kept.
@@ -171,10 +172,10 @@ func (o *Out) seal() {
 	o.logBytes += b.SizeBytes()
 }
 
-// watchBound counts how often the log reaches its bound.
+// watchBound counts how often the log reaches its bound, with no room on disk either.
 func (o *Out) watchBound(logBound int) {
 	switch {
-	case o.logBytes > logBound && !o.bounded:
+	case o.logBytes > logBound && !o.bounded && (o.spill == nil || o.spill.noRoom):
 		o.bounded = true
 		o.bounds++
 	case o.logBytes < logBound/2:
@@ -232,6 +233,9 @@ func (o *Out) transmit(send func(node int, b *core.Batch)) {
 	for i := range o.receivers {
 		r := &o.receivers[i]
 		if !r.synced || r.cursor >= o.next {
+			continue
+		}
+		if o.spill != nil && !o.sendSpilled(i, end, send) {
 			continue
 		}
 		for k := o.find(r.cursor); k < len(o.log); k++ {
@@ -331,7 +335,15 @@ func (o *Out) cover(upto uint64) {
 }
 
 func (o *Out) trim() {
-	for o.head < len(o.log) && o.log[o.head].Last() <= o.safe {
+	if o.spill != nil {
+		o.spill.trim(o.safe)
+	}
+	o.release(o.safe)
+}
+
+// release takes the inputs up to number upto out of the log in memory.
+func (o *Out) release(upto uint64) {
+	for o.head < len(o.log) && o.log[o.head].Last() <= upto {
 		b := o.log[o.head]
 		o.logBytes -= b.SizeBytes()
 		o.log[o.head] = nil
@@ -350,6 +362,9 @@ func (o *Out) trim() {
 func (o *Out) close() {
 	o.safe = ^uint64(0)
 	o.trim()
+	if o.spill != nil {
+		o.spill.close()
+	}
 	if o.open != nil {
 		o.open.Release()
 		o.open = nil
@@ -369,6 +384,9 @@ func (o *Out) takeOver(next uint64) {
 	}
 	for _, b := range o.log[o.head:] {
 		b.Epoch = o.Epoch
+	}
+	if o.spill != nil { // what was read back is of the old epoch
+		o.spill.dropPiece()
 	}
 	o.trim()
 }

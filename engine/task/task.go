@@ -46,6 +46,8 @@ type Task struct {
 	checkpoint  uint64 // that barriers are being aligned for
 	aligned     bool   // its snapshot is taken
 	gone        uint64 // checkpoints up to it that are pending no more were given up
+	passed      uint64 // the last checkpoint whose barrier was passed on
+	lifted      uint64 // until the barriers of this checkpoint are passed on, no log has a bound
 	recording   *recording
 	increments  increments
 	inFlight    []*core.Batch // what the restored task has to consume first
@@ -142,7 +144,7 @@ func (t *Task) step(nowNS int64, quantum int, e *Effects) (did, more bool) {
 	}
 	for quantum > 0 {
 		var n int
-		if t.full() {
+		if t.full() && !t.controlAtBound() {
 			n = t.stepPeer(nowNS, e)
 		} else {
 			n = t.stepOnce(nowNS, e)
@@ -318,12 +320,13 @@ func (t *Task) nextFollow() {
 
 // full says whether an output has no room.
 func (t *Task) full() bool {
+	bound := t.logBound()
 	for _, o := range t.outs {
-		if o.Channel.Kind != core.ChanPeer && o.full(t.w.graph.Job.LogBytes) {
+		if o.Channel.Kind != core.ChanPeer && o.full(bound) {
 			return true
 		}
 	}
-	return t.moves.mirrorsFull(t.w.graph.Job.LogBytes)
+	return t.moves.mirrorsFull(bound)
 }
 
 // process works on a run of records: those of key groups whose state is still on its way wait.

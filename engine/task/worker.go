@@ -40,6 +40,8 @@ type Worker struct {
 	pass      core.Columns
 	inbox     []arrival // sent from one task here to another
 	ticks     int
+	segmentID uint64   // of the last segment of a sender log that was written to disk
+	buffers   [][]byte // for segments
 }
 
 type arrival struct {
@@ -129,6 +131,10 @@ func (w *Worker) Message(m *core.Msg, e *Effects) {
 		w.shipAtOnce(m)
 	case core.MsgBaseKept:
 		w.baseKept(m)
+	case core.MsgLift:
+		if m.Task < len(w.tasks) && w.tasks[m.Task] != nil {
+			w.tasks[m.Task].lifted = m.ID
+		}
 	case core.MsgCheckpointGone:
 		for _, t := range w.local {
 			t.checkpointGone(m.ID)
@@ -306,6 +312,7 @@ func (w *Worker) flush(nowNS int64, e *Effects) {
 	w.sendGated()
 	w.orderToStandbys()
 	w.cutsTaken()
+	w.spillOldest()
 	for _, t := range w.local {
 		if t.ship != nil {
 			t.ship.press(t, nowNS)
@@ -416,9 +423,7 @@ func (t *Task) meters(loads bool) core.Meters {
 		m.LogBytes += o.logBytes
 		o.watchBound(t.w.graph.Job.LogBytes)
 		m.LogBounds += o.bounds
-		if o.holds() != holdConsumed {
-			m.FullestBytes = max(m.FullestBytes, o.logBytes)
-		}
+		o.meter(&m, t.w.graph.Job.LogBytes)
 	}
 	m.LogBounds += t.orderBounds
 	m.OrderBytes = orderRunBytes * len(t.order.Runs())
