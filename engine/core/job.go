@@ -108,7 +108,7 @@ type Job struct {
 	// LogBytes bounds one channel's sender log, and what is held of one task's order log; at least MinLogBytes.
 	LogBytes int
 	// SpillBytes bounds what of one channel's sender log goes to disk when it does not fit into memory; 0: nothing does.
-	SpillBytes int64
+	SpillBytes int64 `json:",omitempty"`
 	// Ship is the interval at which strategy passive ships state to the standby.
 	Ship time.Duration
 	// MaxRestarts is how often the job may recover without having run for a while in between.

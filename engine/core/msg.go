@@ -107,8 +107,8 @@ type Meters struct {
 	// FeedNext is, of a source task, the number after the last consumed input of the feed.
 	FeedNext uint64
 	// FullestBytes is the size of the largest of the task's sender logs that wait, in memory and on disk, LogBounds how often
-	// one of its logs has reached its bound. AtBound says that one that waits is there, in memory; LogMoved changes when one
-	// of them gets room or its receiver gets on.
+	// one of its logs has reached its bound. AtBound says that one that waits is there, in memory; LogMoved, told then,
+	// changes when one of them gets room or its receiver gets on.
 	FullestBytes int64  `json:",omitempty"`
 	LogBounds    uint64 `json:",omitempty"`
 	AtBound      bool   `json:",omitempty"`

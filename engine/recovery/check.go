@@ -16,6 +16,9 @@ func Check(g *core.Graph, horizon func(*core.OperatorSpec) error) error {
 	if job.LogBytes < core.MinLogBytes {
 		return fmt.Errorf("a log of %d bytes is too small to hold one batch; want at least %d", job.LogBytes, core.MinLogBytes)
 	}
+	if err := checkSpill(g); err != nil {
+		return err
+	}
 	for i := range job.Operators {
 		op := &job.Operators[i]
 		for _, name := range append([]string{op.Recovery}, op.TaskRecovery...) {
@@ -31,6 +34,24 @@ func Check(g *core.Graph, horizon func(*core.OperatorSpec) error) error {
 		}
 	}
 	return checkMix(g)
+}
+
+// checkSpill refuses room on disk that is too small, or that nobody would use.
+func checkSpill(g *core.Graph) error {
+	job := &g.Job
+	switch {
+	case job.SpillBytes == 0:
+		return nil
+	case job.SpillBytes < core.MinLogBytes:
+		return fmt.Errorf("%d bytes on disk for a sender log are too small to hold one batch; want at least %d", job.SpillBytes, core.MinLogBytes)
+	}
+	for _, t := range g.Tasks {
+		if g.Protection(t.ID).Waits() {
+			return nil
+		}
+	}
+	return fmt.Errorf("sender logs have room on disk, and none keeps anything for a replay: a task's reader has taken over, or the whole job goes back; want recovery %s, %s or %s with scope %s, or no room on disk",
+		core.RecoveryUpstream, core.RecoveryPassive, core.RecoveryCheckpoint, core.ScopeTask)
 }
 
 // uses says whether a task of the operator has the strategy.

@@ -425,6 +425,9 @@ func (t *Task) meters(loads bool) core.Meters {
 		m.LogBounds += o.bounds
 		o.meter(&m, t.w.graph.Job.LogBytes)
 	}
+	if !m.AtBound {
+		m.LogMoved = 0
+	}
 	m.LogBounds += t.orderBounds
 	m.OrderBytes = orderRunBytes * len(t.order.Runs())
 	if m.Standby = t.Role == core.RoleStandby; m.Standby && loads && t.keyed != nil {

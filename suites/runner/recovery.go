@@ -15,6 +15,7 @@ const recordBytes = 8 + 8 + 8 + 4
 // like, and the bounds of logs and restarts.
 func withRecovery(job *core.Job, c *spec.Cell) {
 	job.Ship, job.MaxRestarts, job.LogBytes = c.Recovery.Every, c.Recovery.MaxRestarts, int(c.Recovery.LogBytes)
+	job.SpillBytes = int64(c.Recovery.Spill.Bytes)
 	job.Unaligned, job.InFlightBytes = c.Checkpoint.Mode == "unaligned", int(c.Checkpoint.InFlight)
 	job.Incremental, job.FullEvery = c.Checkpoint.Incremental, c.Checkpoint.FullEvery
 	for i := range job.Operators {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/weir-bench/weir/engine/coord"
@@ -23,7 +24,7 @@ func checkRecovery(c *spec.Cell) []spec.Problem {
 	if err := recovery.Check(g, operator.Horizon); err != nil {
 		return []spec.Problem{problemOf(err)}
 	}
-	return append(checkMove(c, g), checkEvents(c)...)
+	return slices.Concat(checkMove(c, g), checkEvents(c), checkSpillDir(c.Recovery.Spill.Dir))
 }
 
 // checkEvents says which faults wait for what the cell never does.
@@ -74,6 +75,22 @@ func checkMove(c *spec.Cell, g *core.Graph) []spec.Problem {
 			break
 		}
 		return []spec.Problem{p}
+	}
+	return nil
+}
+
+// checkSpillDir says what is wrong with a folder for what sender logs spill.
+func checkSpillDir(dir string) []spec.Problem {
+	const field = "recovery.spill.dir"
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return []spec.Problem{{Field: field, Problem: fmt.Sprintf("cannot be used: %v", err), Fix: "make the folder, or remove it for one in the run directory"}}
+	case !info.IsDir():
+		return []spec.Problem{{Field: field, Problem: dir + " is not a folder", Fix: "write a folder, or remove it for one in the run directory"}}
 	}
 	return nil
 }

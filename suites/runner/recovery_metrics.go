@@ -176,6 +176,9 @@ func (t *trial) protectionMetrics(fault time.Duration, m map[string]runlog.Metri
 type kept struct {
 	nextNS               int64
 	sent, order, standby int64
+	disk                 int64    // sender logs on disk
+	spilled              uint64   // bytes that were ever written there
+	lastSpilled          []uint64 // by task, as its worker said last
 }
 
 // keptEvery is the time between two looks at what is kept.
@@ -187,11 +190,21 @@ func (k *kept) look(c *coord.Coordinator, nowNS int64) {
 		return
 	}
 	k.nextNS = nowNS + int64(keptEvery)
-	var sent, order int64
-	for _, m := range c.Meters() {
-		sent, order = sent+int64(m.LogBytes), order+int64(m.OrderBytes)
+	var sent, order, disk int64
+	meters := c.Meters()
+	if k.lastSpilled == nil {
+		k.lastSpilled = make([]uint64, len(meters))
+	}
+	for i, m := range meters {
+		sent, order, disk = sent+int64(m.LogBytes), order+int64(m.OrderBytes), disk+m.SpilledBytes
+		if m.Spilled < k.lastSpilled[i] {
+			k.lastSpilled[i] = 0 // of a new copy of the task
+		}
+		k.spilled += m.Spilled - k.lastSpilled[i]
+		k.lastSpilled[i] = m.Spilled
 	}
 	k.sent, k.order, k.standby = max(k.sent, sent), max(k.order, order), max(k.standby, c.StandbyBytes())
+	k.disk = max(k.disk, disk)
 }
 
 // onTick runs on the event loop.
@@ -217,6 +230,10 @@ func (t *trial) keptMetrics(m map[string]runlog.Metric) {
 	}
 	if standby {
 		m["standby_bytes"] = runlog.Value(float64(t.kept.standby), "bytes")
+	}
+	if t.job.SpillBytes > 0 {
+		m["spilled_bytes"] = runlog.Value(float64(t.kept.spilled), "bytes")
+		m["spill_peak_bytes"] = runlog.Value(float64(t.kept.disk), "bytes")
 	}
 	if n := t.count(coord.TraceLogBound); n > 0 {
 		m["log_bounds"] = runlog.Value(float64(n), "times")

@@ -184,7 +184,7 @@ func (t *trial) start(ctx context.Context) error {
 		return err
 	}
 	h, err := host.Start(host.Config{
-		Job: t.job, Feed: t.feed, Due: t.feed.due, Collect: t.col.collect, Spares: t.cell.Job.Spares, Dir: t.place.String(), Storage: t.o.Storage, StateDir: t.log.writer.Dir(),
+		Job: t.job, Feed: t.feed, Due: t.feed.due, Collect: t.col.collect, Spares: t.cell.Job.Spares, Dir: t.place.String(), Storage: t.o.Storage, StateDir: t.log.writer.Dir(), SpillDir: t.cell.Recovery.Spill.Dir,
 		Address: t.address, Command: t.o.Command, Env: t.o.Env, OnTrace: t.onTrace, OnTick: t.onTick, OnLag: t.onLag,
 		Routes: idleRoutes(t.cell), MemoryBytes: workerMemory(t.cell),
 	})

@@ -175,9 +175,16 @@ type Recovery struct {
 	Overrides   []RecoveryOverride `yaml:"overrides" doc:"Other strategies for some operators or tasks."`
 	Standbys    int                `yaml:"standbys" min:"0" max:"32768" doc:"Most standbys the job may have; 0 means one for each task that needs it."`
 	Every       time.Duration      `yaml:"every" doc:"Time between state deltas of passive standbys."`
-	LogBytes    Bytes              `yaml:"logBytes" doc:"Bound of each sender log."`
+	LogBytes    Bytes              `yaml:"logBytes" doc:"Bound of each sender log in memory."`
+	Spill       Spill              `yaml:"spill" doc:"Room on disk for what a sender log keeps for replays beyond its bound in memory."`
 	MaxRestarts int                `yaml:"maxRestarts" min:"1" max:"1000000" doc:"Most recoveries without half a minute of running in between; then the job ends with the last cause."`
 	Budget      float64            `yaml:"budget" min:"0" max:"1" doc:"Share of the tasks that partial-active may protect actively."`
+}
+
+// Spill gives sender logs that wait for their reader's next base room on the disks of the workers.
+type Spill struct {
+	Bytes Bytes  `yaml:"bytes" doc:"Bound of each sender log on disk; 0B means that nothing goes there."`
+	Dir   string `yaml:"dir" doc:"Folder for it, which must be there; without it, a folder in the run directory."`
 }
 
 // RecoveryOverride gives one operator, or one of its tasks, its own strategy.

@@ -224,6 +224,12 @@ func (c *cellChecker) bounds(r *Recovery) {
 			c.fail(b.field, fmt.Sprintf("is %s, and one batch takes up to %s, so %s could not even hold that", b.is, least, b.holds), "write at least "+least.String())
 		}
 	}
+	switch s := &r.Spill; {
+	case s.Bytes == 0 && s.Dir != "":
+		c.fail("recovery.spill.dir", "has no effect, because sender logs have no room on disk", "set recovery.spill.bytes, such as 1GiB, or remove it")
+	case s.Bytes > 0 && s.Bytes < least:
+		c.fail("recovery.spill.bytes", fmt.Sprintf("is %s, and one batch takes up to %s, so a sender log's room on disk could not even hold that", s.Bytes, least), "write at least "+least.String()+", or 0B")
+	}
 }
 
 // batchBytes is what a full batch of the workload takes.
