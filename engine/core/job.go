@@ -105,7 +105,8 @@ type Job struct {
 	// window aims at.
 	WindowRecords int
 	WindowDelay   time.Duration
-	// LogBytes bounds one channel's sender log, and what is held of one task's order log; at least MinLogBytes.
+	// LogBytes bounds one channel's sender log in memory, and what is held of one task's order log (see OrderBytes); at least
+	// MinLogBytes.
 	LogBytes int
 	// SpillBytes bounds what of one channel's sender log goes to disk when it does not fit into memory; 0: nothing does.
 	SpillBytes int64 `json:",omitempty"`
@@ -121,6 +122,10 @@ type Job struct {
 
 // MinLogBytes is the smallest bound of a log: senders cut batches to no less than 16 records, and these have 64 bytes each with a short payload.
 const MinLogBytes = 16 * 64
+
+// OrderBytes bounds what is held of one task's order log. With room on disk for sender logs it is a sixteenth of that when that
+// is more: a run of an order takes 16 bytes, and is of a batch at least, which takes some hundreds.
+func (j *Job) OrderBytes() int { return max(j.LogBytes, int(j.SpillBytes/16)) }
 
 // Bug says whether a planted bug is switched on.
 func (j *Job) Bug(name string) bool {

@@ -32,11 +32,6 @@ func (p Protection) Ordered() bool {
 	return p.Strategy == RecoveryActive || p.Strategy == RecoveryPassive || p.Strategy == RecoveryUpstream || p.Scope == ScopeTask
 }
 
-// Waits says that senders keep what the task has consumed, until its next base covers that.
-func (p Protection) Waits() bool {
-	return p.Strategy == RecoveryPassive || p.Strategy == RecoveryUpstream || p.Scope == ScopeTask
-}
-
 // Standby says that a second copy of the task is kept on another worker.
 func (p Protection) Standby() bool {
 	return p.Strategy == RecoveryActive || p.Strategy == RecoveryPassive

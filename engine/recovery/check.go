@@ -46,12 +46,12 @@ func checkSpill(g *core.Graph) error {
 		return fmt.Errorf("%d bytes on disk for a sender log are too small to hold one batch; want at least %d", job.SpillBytes, core.MinLogBytes)
 	}
 	for _, t := range g.Tasks {
-		if g.Protection(t.ID).Waits() {
+		if g.Protection(t.ID).Ordered() {
 			return nil
 		}
 	}
-	return fmt.Errorf("sender logs have room on disk, and none keeps anything for a replay: a task's reader has taken over, or the whole job goes back; want recovery %s, %s or %s with scope %s, or no room on disk",
-		core.RecoveryUpstream, core.RecoveryPassive, core.RecoveryCheckpoint, core.ScopeTask)
+	return fmt.Errorf("sender logs have room on disk, but none keeps anything that its reader has consumed, as no task replays alone; want recovery %s, %s, %s or %s with scope %s, or no room on disk",
+		core.RecoveryUpstream, core.RecoveryPassive, core.RecoveryActive, core.RecoveryCheckpoint, core.ScopeTask)
 }
 
 // uses says whether a task of the operator has the strategy.

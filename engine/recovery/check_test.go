@@ -39,7 +39,7 @@ func TestCheck(t *testing.T) {
 		{"room on disk too small", func(j *core.Job) { all(j, core.RecoveryUpstream, ""); j.SpillBytes = core.MinLogBytes - 1 }, []string{"1023 bytes on disk", "one batch", "at least 1024"}},
 		{"room on disk", func(j *core.Job) { all(j, core.RecoveryUpstream, ""); j.SpillBytes = core.MinLogBytes }, nil},
 		{"room on disk with scope task", func(j *core.Job) { all(j, core.RecoveryCheckpoint, core.ScopeTask); j.SpillBytes = 1 << 20 }, nil},
-		{"room on disk for nothing", func(j *core.Job) { all(j, core.RecoveryActive, ""); j.SpillBytes = 1 << 20 }, []string{"none keeps anything for a replay", "want recovery upstream, passive or checkpoint with scope task"}},
+		{"room on disk for nothing", func(j *core.Job) { all(j, core.RecoveryCheckpoint, core.ScopeRegion); j.SpillBytes = 1 << 20 }, []string{"no task replays alone", "want recovery upstream, passive, active or checkpoint with scope task"}},
 		{"lease as long as the heartbeat", func(j *core.Job) { j.Lease, j.Heartbeat = time.Second, time.Second }, []string{"lease 1s, heartbeat 1s", "longer lease"}},
 		{"unknown strategy", func(j *core.Job) { j.Operators[1].Recovery = "prayer" }, []string{"operator windows", `"prayer"`, "checkpoint"}},
 		{"unknown strategy of a task", func(j *core.Job) { j.Operators[1].TaskRecovery = []string{"", "prayer"} }, []string{"operator windows", `"prayer"`}},

@@ -31,7 +31,7 @@ func spills(job core.Job) bool {
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(g.Tasks, func(t core.TaskInfo) bool { return g.Protection(t.ID).Waits() })
+	return slices.ContainsFunc(g.Tasks, func(t core.TaskInfo) bool { return g.Protection(t.ID).Ordered() })
 }
 
 // drawSpill decides whether sender logs are small and have a disk. It has a stream of its own, so that seeds without that stay as

@@ -83,7 +83,7 @@ func (w *Worker) orderToStandbys() {
 func (w *Worker) overBound(task int, l *core.OrderLog) uint64 {
 	bound := maxOrderRuns
 	if !w.graph.Protection(task).Standby() { // it is held from a base on, which may be seconds ago
-		bound = max(w.graph.Job.LogBytes/orderRunBytes, 2)
+		bound = max(w.graph.Job.OrderBytes()/orderRunBytes, 2)
 	}
 	runs := l.Runs()
 	if len(runs) <= bound {

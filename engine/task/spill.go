@@ -59,7 +59,7 @@ const maxSegmentBytes = 1 << 20
 // newSpill returns what a channel's log needs to go to disk; nil when it may not, or never waits for anything.
 func newSpill(w *Worker, c core.Channel) *spill {
 	job := &w.graph.Job
-	if job.SpillBytes == 0 || c.To < 0 || !w.graph.Protection(c.To).Waits() {
+	if job.SpillBytes == 0 || c.To < 0 || !w.graph.Protection(c.To).Ordered() {
 		return nil
 	}
 	return &spill{w: w, bound: job.SpillBytes, fromBytes: job.LogBytes / 2, segmentBytes: min(job.LogBytes/4, maxSegmentBytes),
