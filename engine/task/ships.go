@@ -16,7 +16,7 @@ import (
 // from there on may begin at once: it counts as one when that is so.
 //
 // Until then those who send to the task keep what it needs from its last base on. A ship is due every so often, and early
-// when what was consumed since the last one comes to half of a log's bound: a sender whose log is full would stop. Such a
+// when what was consumed since the last one comes to half of a log's bounds: a sender whose log is full would stop. Such a
 // ship hurries those of the readers that it has to wait for.
 //
 // What tasks of one operator send to each other does not matter to that. They do so in migrations only, and behind one,
@@ -134,7 +134,7 @@ func (s *ship) press(t *Task, nowNS int64) {
 // pressed says that a sender has kept half a log for the task, or waits for a base that could be cut now.
 func (t *Task) pressed() bool {
 	for _, in := range t.ins {
-		if in.Channel.Kind == core.ChanData && (2*in.bytes > t.w.graph.Job.LogBytes || in.wanted > 0 && in.consumed >= in.wanted) {
+		if in.Channel.Kind == core.ChanData && (2*int64(in.bytes) > int64(t.w.graph.Job.LogBytes)+t.w.graph.Job.SpillBytes || in.wanted > 0 && in.consumed >= in.wanted) {
 			return true
 		}
 	}
