@@ -117,7 +117,7 @@ func otherOrder() []display {
 		{"checkpoint_bytes", "· size of one", "MB", 1e6, false},
 		{"standby_bytes", "state in standbys", "MB", 1e6, false},
 		{"sender_log_bytes", "sender logs", "MB", 1e6, false},
-		{"spill_peak_bytes", "· on disk", "MB", 1e6, false},
+		{"spill_peak_bytes", "sender logs on disk", "MB", 1e6, false},
 		{"spilled_bytes", "· written there", "MB", 1e6, false},
 		{"order_log_bytes", "order logs", "MB", 1e6, false},
 		{"harness_cpu_s", "harness CPU", "s", 1, false},
