@@ -57,7 +57,7 @@ func (k *checkpoints) begin() {
 
 func (k *checkpoints) tick(now int64) {
 	c := k.c
-	if p := k.pending; p != nil && now > p.deadlineNS {
+	if p := k.pending; p != nil && !p.completing && now > p.deadlineNS {
 		k.abort("timeout")
 	}
 	k.complete()
@@ -180,8 +180,34 @@ func (c *Coordinator) CheckpointDurable(id uint64, err error, e *Effects) {
 	}
 	if err != nil {
 		k.abort(err.Error())
-		return
+	} else {
+		k.durable(p)
 	}
+	c.deployCopies() // which have waited for it
+}
+
+// lost gives a checkpoint up because a worker was lost. One whose manifest is being written needs nobody any more: giving it up
+// would leave a complete checkpoint on disk that the job does not know of, and a later rollback would take it although
+// what it belongs to was undone.
+func (k *checkpoints) lost() {
+	if k.settled() {
+		k.abort("failure")
+	}
+}
+
+// over returns the highest checkpoint of which no barrier is waited for any more.
+func (k *checkpoints) over() uint64 {
+	if k.pending != nil {
+		return k.pending.id - 1
+	}
+	return k.last
+}
+
+// settled says that no manifest is being written.
+func (k *checkpoints) settled() bool { return k.pending == nil || !k.pending.completing }
+
+func (k *checkpoints) durable(p *checkpoint) {
+	c, id := k.c, p.id
 	k.pending, k.done, k.committed = nil, p, id
 	k.early.doneNS = c.Clock()
 	k.early.tookNS = k.early.doneNS - p.beganNS

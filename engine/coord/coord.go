@@ -289,7 +289,7 @@ func (c *Coordinator) deploy() {
 	c.forget()
 	c.checkpoints.started = c.checkpoints.done
 	c.places = c.place()
-	msg := core.Msg{Type: core.MsgDeploy, Epoch: c.epoch, Job: &c.job, Places: c.places, Routes: c.routes}
+	msg := core.Msg{Type: core.MsgDeploy, Epoch: c.epoch, ID: c.checkpoints.over(), Job: &c.job, Places: c.places, Routes: c.routes}
 	if err := c.Edge.Deploy(&msg); err != nil {
 		c.e.Fatal = err
 		return

@@ -18,6 +18,7 @@ type logWatch struct {
 	moved   uint64
 	spills  uint64 // how often one began to write to disk
 	onDisk  bool
+	lifted  bool  // the bound is, for a migration
 	most    int64 // bytes on disk
 }
 
@@ -36,12 +37,20 @@ func (c *Coordinator) watchLogs(m core.Meters) {
 	c.watchSpill(w, &m)
 	now, pending := c.Clock(), c.checkpoints.pending
 	c.checkpoints.watchLog(m.Task, m.FullestBytes, int64(c.job.LogBytes)+c.job.SpillBytes)
-	if !m.AtBound || !c.Running() {
+	if w.lifted && c.move == nil {
+		w.lifted = false
+		c.tellCopies(core.Msg{Type: core.MsgLower, Task: m.Task})
+	}
+	if m.Full && c.move != nil && !c.job.Bug("marker-behind-bound") {
+		w.lifted = true
+		c.tellCopies(core.Msg{Type: core.MsgLiftMove, Task: m.Task}) // again, in case a copy is new
+	}
+	if !m.AtBound || !c.Running() || c.move != nil { // behind a migration, bases move again
 		w.full = false
 		return
 	}
 	if pending != nil && c.checkpoints.bases() {
-		c.lift(m.Task, pending.id)
+		c.tellCopies(core.Msg{Type: core.MsgLift, Task: m.Task, ID: pending.id})
 	}
 	switch {
 	case !w.full || w.moved != m.LogMoved:
@@ -79,12 +88,12 @@ func (c *Coordinator) spillEnded(w *logWatch, task int) {
 	w.onDisk, w.most = false, 0
 }
 
-// lift lets a task and its standby exceed the bound of their logs until they have passed on the barriers of a checkpoint.
-func (c *Coordinator) lift(task int, checkpoint uint64) {
-	p := c.places[task]
+// tellCopies tells a task and its standby.
+func (c *Coordinator) tellCopies(m core.Msg) {
+	p := c.places[m.Task]
 	for _, node := range []int{p.Node, p.Standby} {
 		if node >= 0 {
-			c.tell(node, core.Msg{Type: core.MsgLift, Task: task, ID: checkpoint})
+			c.tell(node, m)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (c *Coordinator) beginTakeover(lost int, tasks []*lostTask, why string) {
 	if len(changed) > 0 {
 		c.announce(changed)
 	}
-	c.checkpoints.abort("failure")
+	c.checkpoints.lost()
 	c.staff()
 	if len(tasks) == 0 {
 		return
@@ -312,7 +312,7 @@ func (c *Coordinator) promote(t *lostTask) {
 // deployCopies deploys copies of the lost tasks, as soon as all are fenced and the workers for them are there.
 func (c *Coordinator) deployCopies() {
 	k := c.takeover
-	if k == nil || k.deployed || k.fencing() || c.Clock() < c.restarts.holdUntilNS {
+	if k == nil || k.deployed || k.fencing() || c.Clock() < c.restarts.holdUntilNS || !c.checkpoints.settled() {
 		return
 	}
 	for _, t := range k.tasks {
@@ -351,7 +351,7 @@ func (c *Coordinator) deployCopies() {
 
 // join deploys tasks on a node beside those that it may have.
 func (c *Coordinator) join(node int, ds []core.Deployment) {
-	c.tell(node, core.Msg{Type: core.MsgDeploy, Join: true, Epoch: c.checkpoints.epoch, Job: &c.job,
+	c.tell(node, core.Msg{Type: core.MsgDeploy, Join: true, Epoch: c.checkpoints.epoch, ID: c.checkpoints.over(), Job: &c.job,
 		Places: slices.Clone(c.places), Routes: cloneRoutes(c.routes), Tasks: ds})
 }
 

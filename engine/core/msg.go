@@ -10,7 +10,7 @@ type MsgType string
 
 // Messages from the coordinator to workers.
 const (
-	MsgDeploy         MsgType = "deploy"          // Deploy: make tasks and channels; restore their state. Join: beside those that run
+	MsgDeploy         MsgType = "deploy"          // Deploy: make tasks and channels; restore their state. Join: beside those that run. ID: nobody waits for the barriers of checkpoints up to it
 	MsgStart          MsgType = "start"           // Epoch: deployed tasks of that epoch begin. Join, Tasks: these, which have joined
 	MsgTopology       MsgType = "topology"        // Places: where tasks are now; fences older epochs. ID > 0: answer with MsgHeld
 	MsgFence          MsgType = "fence"           // Epoch, Places: refuse, from one moment on, what older deployments of these tasks send; answer MsgFenced for each
@@ -20,6 +20,8 @@ const (
 	MsgBaseKept       MsgType = "base-kept"       // Task, Epoch, ID: the base is kept; what lies before it may be forgotten
 	MsgCheckpointGone MsgType = "checkpoint-gone" // ID: the checkpoint was given up; nobody waits for its barriers any more
 	MsgLift           MsgType = "lift"            // Task, ID: its logs have no bound until it has passed on the barriers of the checkpoint
+	MsgLiftMove       MsgType = "lift-move"       // Task: its logs have no bound, as a migration is under way, until MsgLower
+	MsgLower          MsgType = "lower"           // Task: they have it again
 )
 
 // Messages from workers to the coordinator.
@@ -107,10 +109,11 @@ type Meters struct {
 	// FeedNext is, of a source task, the number after the last consumed input of the feed.
 	FeedNext uint64
 	// FullestBytes is the size of the largest of the task's sender logs that wait, in memory and on disk, LogBounds how often
-	// one of its logs has reached its bound. AtBound says that one that waits is there, in memory; LogMoved, told then,
-	// changes when one of them gets room or its receiver gets on.
+	// one of its logs has reached its bound. Full says that one is there, in memory, AtBound that one that waits is; LogMoved,
+	// told then, changes when one of them gets room or its receiver gets on.
 	FullestBytes int64  `json:",omitempty"`
 	LogBounds    uint64 `json:",omitempty"`
+	Full         bool   `json:",omitempty"`
 	AtBound      bool   `json:",omitempty"`
 	LogMoved     uint64 `json:",omitempty"`
 	// SpilledBytes is what is on disk of the task's sender logs, Spilled how many bytes were ever written there since the

@@ -54,6 +54,8 @@ func Bugs() []Bug {
 		{"spill-trimmed-early", "spill", "a segment of a sender log is removed while a part of it is needed"},
 		{"replay-skips-spill", "spill", "a replay begins with what of the sender log is in memory"},
 		{"spill-unchecked", "spill-damaged", "what comes back from disk is taken as it is"},
+		{"marker-behind-bound", "small-bound-moves", "a task with a log at its bound takes no marker of a migration"},
+		{"standby-misses-what-waits", "small-bound-standby", "a new standby begins before inputs that its primary has and their new sender has forgotten"},
 		{"barrier-behind-bound", "small-bound", "a task with a log at its bound takes no barrier"},
 		{"gap-replays", "gap", "a task that begins empty is sent what its predecessor was sent"},
 	}

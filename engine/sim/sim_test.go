@@ -63,6 +63,7 @@ func TestSeedsThatOnceFailedByRecovery(t *testing.T) {
 		{Recovery: "upstream", Seed: 20513}, {Recovery: "passive", Seed: 1019}, {Recovery: "checkpoint:region", Seed: 397, Migration: "none"},
 		{Recovery: "checkpoint:region", Seed: 398, Migration: "none"}, {Recovery: Mixed, Seed: 1120}, {Recovery: "none", Seed: 30277},
 		{Recovery: "none", Seed: 30297}, {Seed: 3014472},
+		{Seed: 7000349}, {Seed: 7022611}, {Seed: 7220053}, {Seed: 7035473},
 	} {
 		c.Faults = -1
 		if r := Run(c); r.Violation != "" {

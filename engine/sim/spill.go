@@ -133,6 +133,16 @@ func spillChecks() []Check {
 		{"spill-faults", "the disk of sender logs is full or slow for a while, under one crash: nothing is lost, no answer is wrong", 300, func(s uint64) Config {
 			return small(s, strategies[s%3], []string{"full", "slow"}[s/3%2])
 		}},
+		{"small-bound-standby", "active standbys, one of them made again, with sender logs of a few batches, under one crash: as if nothing had happened", 200, func(s uint64) Config {
+			c := small(s, "active", "")
+			c.Records, c.Spill.LogBytes, c.Spill.Bytes = 1200, 2*core.MinLogBytes, 0
+			return c
+		}},
+		{"small-bound-moves", "migrations and a crash with sender logs of a few batches: bases stand still while state moves, and everything goes on all the same", 300, func(s uint64) Config {
+			c := small(s, append(strategies, "active")[s%4], "")
+			c.Migration, c.Faults, c.Records, c.Spill.Bytes = []string{"async-rounds", "pause-move", "pre-copy"}[s/4%3], int(s/12%2), 1200, 0
+			return c
+		}},
 		{"small-bound", "sender logs of a few batches, and no disk: the checkpoint that frees them comes all the same", 200, func(s uint64) Config {
 			c := small(s, "checkpoint:task", "")
 			c.Records, c.Faults, c.Spill.LogBytes, c.Spill.Bytes = 800, 0, core.MinLogBytes, 0

@@ -11,10 +11,16 @@ import (
 // barrier is behind records: when it reports that it is at the bound while a checkpoint is under way, the coordinator lifts the
 // bound until the task has passed the barriers on. What it consumes until then is no more than the windows of its inputs, since
 // the sources take nothing more of the feed.
+//
+// The same holds for a migration: while it is under way no base moves, so a log that is at its bound stays there, and the
+// markers that would end the migration are behind the records. It goes on with the bound lifted, and the feed waits.
 
 // logBound returns the bound of the task's sender logs in memory.
 func (t *Task) logBound() int {
 	if t.lifted > max(t.passed, t.gone) && !t.w.graph.Job.Bug("barrier-behind-bound") {
+		return math.MaxInt
+	}
+	if t.liftedMove && !t.kind.Source {
 		return math.MaxInt
 	}
 	return t.w.graph.Job.LogBytes
@@ -60,11 +66,13 @@ func (o *Out) meter(m *core.Meters, logBound int) {
 		m.Spills += s.began
 		m.LogMoved += s.total
 	}
+	over := o.logBytes > logBound
+	m.Full = m.Full || over
 	if o.holds() == holdConsumed {
 		return
 	}
 	m.FullestBytes = max(m.FullestBytes, int64(o.logBytes)+onDisk)
-	m.AtBound = m.AtBound || o.logBytes > logBound
+	m.AtBound = m.AtBound || over
 	m.LogMoved += o.safe
 	for i := range o.receivers {
 		m.LogMoved += o.receivers[i].consumed

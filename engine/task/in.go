@@ -25,6 +25,7 @@ type In struct {
 	kept   uint64 // number up to which nothing is needed again
 	bytes  int    // of the batches consumed since the task's base was last cut
 	wanted uint64 // the sender needs a base that covers this number, 0: none does
+	held   uint64 // what came before this number is here, and perhaps not in the log of a sender that took over since
 
 	blocked bool // waits for the other channels' barriers
 	paused  bool // waits for the end of a round of mode MovePause

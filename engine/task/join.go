@@ -35,7 +35,7 @@ func (w *Worker) deploy(m *core.Msg) error {
 			w.drop(old)
 		}
 		t := newTask(w, d, m.Routes)
-		t.joining = m.Join
+		t.joining, t.gone = m.Join, m.ID
 		w.tasks[d.Task] = t
 		at, _ := slices.BinarySearchFunc(w.local, d.Task, func(t *Task, id int) int { return t.info.ID - id })
 		w.local = slices.Insert(w.local, at, t)

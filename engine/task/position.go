@@ -111,7 +111,7 @@ func (t *Task) stand(m *Meta) {
 	}
 	t.checkpoint, t.aligned, t.ending, t.paused, t.moves.lastDone = f.Checkpoint, f.Aligned, f.Ending, f.Paused, f.Done
 	for i, in := range t.ins {
-		in.ended, in.barrier, in.blocked = f.Ended[i], f.Barriers[i], f.Blocked[i]
+		in.ended, in.barrier, in.blocked = f.Ended[i], f.Barriers[i], f.Blocked[i] && t.checkpoint > t.gone
 	}
 	if t.moves.active {
 		clear(t.moves.owns)

@@ -115,11 +115,22 @@ func (t *Task) tickShip(nowNS int64) {
 	if s.phase != shipIdle && nowNS-s.movedNS > shipPatienceNS && s.phase != shipThere {
 		s.stop(t)
 	}
-	if s.phase == shipIdle && nowNS >= s.dueNS && t.quiet() && !(s.once && s.applied) {
+	if s.phase == shipIdle && nowNS >= s.dueNS && t.quiet() && !(s.once && s.applied) && !(s.building && t.holdsMore()) {
 		s.begin(t, nowNS)
 	}
 	s.commit(t)
 	s.protected(t)
+}
+
+// holdsMore says that inputs wait here which their sender, that took over from another, may have forgotten because they had
+// arrived. A new standby that began before them could not get them.
+func (t *Task) holdsMore() bool {
+	for _, in := range t.ins {
+		if in.consumed+1 < in.held && !t.w.graph.Job.Bug("standby-misses-what-waits") {
+			return true
+		}
+	}
+	return false
 }
 
 // press begins a ship early when a sender must not wait until it is due.

@@ -54,7 +54,7 @@ func (w *Worker) fenceTask(reply *core.Msg) {
 		if !w.graph.Job.Bug("fence-ignored") {
 			in.Epoch = max(in.Epoch, epoch)
 		}
-		in.asked = 0
+		in.asked, in.held = 0, in.next
 		if !in.silent {
 			reply.Received[id] = in.next
 		}

@@ -48,6 +48,7 @@ type Task struct {
 	gone        uint64 // checkpoints up to it that are pending no more were given up
 	passed      uint64 // the last checkpoint whose barrier was passed on
 	lifted      uint64 // until the barriers of this checkpoint are passed on, no log has a bound
+	liftedMove  bool   // nor while this is set, unless the task is a source
 	recording   *recording
 	increments  increments
 	inFlight    []*core.Batch // what the restored task has to consume first

@@ -135,6 +135,10 @@ func (w *Worker) Message(m *core.Msg, e *Effects) {
 		if m.Task < len(w.tasks) && w.tasks[m.Task] != nil {
 			w.tasks[m.Task].lifted = m.ID
 		}
+	case core.MsgLiftMove, core.MsgLower:
+		if m.Task < len(w.tasks) && w.tasks[m.Task] != nil {
+			w.tasks[m.Task].liftedMove = m.Type == core.MsgLiftMove
+		}
 	case core.MsgCheckpointGone:
 		for _, t := range w.local {
 			t.checkpointGone(m.ID)
