@@ -15,7 +15,8 @@ func (e errInvariant) Error() string { return "invariant: " + e.what }
 // watcher checks after every event what must hold at any time:
 //
 //   - a task has at most one primary in an epoch;
-//   - a key group has at most one owner in a deployment, counting of each task the newest primary that is not replaying;
+//   - a key group has at most one owner in a deployment, counting of each task the newest primary that is not replaying and
+//     not lost: one that was given up may go on for a while with nobody listening;
 //
 // and, while the job runs and no migration is under way:
 //
@@ -134,8 +135,11 @@ func (x *watcher) pair(a, b *seenTask) error {
 	return nil
 }
 
-// counts says whether a task is its newest primary and has caught up with the ones before.
+// counts says whether a task is its newest primary, is not given up by the coordinator, and has caught up with the ones before.
 func (x *watcher) counts(s *seenTask) bool {
+	if places := x.w.coord.Places(); s.Task < len(places) && s.View.Epoch < places[s.Task].Epoch {
+		return false
+	}
 	return !s.Replaying && s.View.Epoch == x.newest[[2]int{int(s.deploy), s.Task}]
 }
 

@@ -223,6 +223,9 @@ func Run(c Config) Result {
 		oracle.outages = w.outages(350 * ms)
 		if !slices.ContainsFunc(res.Faults, func(f string) bool { return !strings.HasPrefix(f, "crash@") }) && p.migration != "stop-restart" { // which keeps records waiting
 			oracle.outages = w.outages(60 * ms)
+			if p.job.Operators[2].Service.Mode == core.ServiceTimed { // what came at the start may still be waiting to be served
+				oracle.outages = w.outages(120 * ms)
+			}
 		}
 		oracle.emission, oracle.again = &w.emission, w.traced(coord.TraceFallback)
 	}
