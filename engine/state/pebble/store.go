@@ -42,7 +42,6 @@ type Store struct {
 
 	written  uint64 // number of the last write
 	filled   int    // bytes written since the memory table was made, at most
-	memTable int    // bytes that surely fit into one
 	steadily int    // flushes of a steady store
 	run      run
 	cached   int64 // bytes in the cache
