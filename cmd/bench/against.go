@@ -94,22 +94,34 @@ type capacityComparison struct {
 	runs []runner.CapacityResult
 }
 
-// differences returns by how much got is above the comparison, pair by pair of runs that followed each other, as fractions.
-func (c *capacityComparison) differences(got []runner.CapacityResult) (out []float64) {
+// pairPercent returns by how much got is above the comparison, pair by pair of runs that followed each other.
+func (c *capacityComparison) pairPercent(got []runner.CapacityResult) (out []float64) {
 	for i, r := range c.runs {
-		out = append(out, got[i].RecordsPerS/r.RecordsPerS-1)
+		out = append(out, abovePercent(got[i].RecordsPerS, r.RecordsPerS))
 	}
 	return out
 }
 
+// differencePercent returns by how much the median of got is above that of the comparison.
+func (c *capacityComparison) differencePercent(got []runner.CapacityResult) float64 {
+	return abovePercent(medianRun(got).RecordsPerS, medianRun(c.runs).RecordsPerS)
+}
+
+func abovePercent(rate, other float64) float64 { return (rate/other - 1) * 100 }
+
+// percentSpread tells the median of differences and their range.
+func percentSpread(all []float64) string {
+	sorted := slices.Sorted(slices.Values(all))
+	return fmt.Sprintf("median %+.1f %% (%+.1f to %+.1f)", medianOf(sorted), sorted[0], sorted[len(sorted)-1])
+}
+
+// medianOf returns the median of sorted figures, the lower one of two in the middle.
+func medianOf(sorted []float64) float64 { return sorted[(len(sorted)-1)/2] }
+
 // describe tells the comparison in two lines.
 func (c *capacityComparison) describe(got []runner.CapacityResult) string {
-	pairs := c.differences(got)
-	slices.Sort(pairs)
-	middle := medianRun(c.runs)
-	return fmt.Sprintf("in turns with %s: %s, workers %.1f ns/record\n  difference of the medians %+.1f %%, of the pairs: median %+.1f %% (%+.1f to %+.1f)\n",
-		c.with, spread(rates(c.runs)), cpuPerRecord(middle), (medianRun(got).RecordsPerS/middle.RecordsPerS-1)*100,
-		pairs[(len(pairs)-1)/2]*100, pairs[0]*100, pairs[len(pairs)-1]*100)
+	return fmt.Sprintf("in turns with %s: %s, workers %.1f ns/record\n  difference of the medians %+.1f %%, of the pairs: %s\n",
+		c.with, spread(rates(c.runs)), cpuPerRecord(medianRun(c.runs)), c.differencePercent(got), percentSpread(c.pairPercent(got)))
 }
 
 // cpuPerRecord returns the workers' processor time a record, in ns.
@@ -128,10 +140,6 @@ type againstReport struct {
 }
 
 func newAgainstReport(c *capacityComparison, got []runner.CapacityResult) againstReport {
-	r := againstReport{Recovery: c.with.Recovery, Scope: c.with.Scope, Runs: rates(c.runs), PairPercent: c.differences(got),
-		DifferencePercent: (medianRun(got).RecordsPerS/medianRun(c.runs).RecordsPerS - 1) * 100}
-	for i := range r.PairPercent {
-		r.PairPercent[i] *= 100
-	}
-	return r
+	return againstReport{Recovery: c.with.Recovery, Scope: c.with.Scope, Runs: rates(c.runs), PairPercent: c.pairPercent(got),
+		DifferencePercent: c.differencePercent(got)}
 }

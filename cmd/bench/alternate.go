@@ -33,18 +33,16 @@ func printTurns(out io.Writer, runs []runner.CapacityResult) {
 	for _, r := range runs {
 		for _, t := range r.Turns {
 			with, without = append(with, t.With), append(without, t.Without)
-			change = append(change, (t.With/t.Without-1)*100)
+			change = append(change, abovePercent(t.With, t.Without))
 			withCPU, withoutCPU = append(withCPU, float64(t.WithCPU)), append(withoutCPU, float64(t.WithoutCPU))
 		}
 	}
 	if len(with) == 0 {
 		return
 	}
-	slices.Sort(change)
-	middle := (len(change) - 1) / 2
 	slices.Sort(withCPU)
 	slices.Sort(withoutCPU)
-	fmt.Fprintf(out, "periods with a checkpoint: %s, %.0f ns/record\n", spreadOf(with, "periods"), withCPU[middle])
-	fmt.Fprintf(out, "periods without: %s, %.0f ns/record\n", spreadOf(without, "periods"), withoutCPU[middle])
-	fmt.Fprintf(out, "difference within pairs of periods: median %+.1f %% (%+.1f to %+.1f)\n", change[middle], change[0], change[len(change)-1])
+	fmt.Fprintf(out, "periods with a checkpoint: %s, %.0f ns/record\n", spreadOf(with, "periods"), medianOf(withCPU))
+	fmt.Fprintf(out, "periods without: %s, %.0f ns/record\n", spreadOf(without, "periods"), medianOf(withoutCPU))
+	fmt.Fprintf(out, "difference within pairs of periods: %s\n", percentSpread(change))
 }

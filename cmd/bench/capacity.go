@@ -211,7 +211,7 @@ func spread(all []float64) string { return spreadOf(all, "runs") }
 // spreadOf is spread of what is called so.
 func spreadOf(all []float64, of string) string {
 	sorted := slices.Sorted(slices.Values(all))
-	return fmt.Sprintf("median %.0f records/s (%.0f to %.0f, %d %s)", sorted[(len(sorted)-1)/2], sorted[0], sorted[len(sorted)-1], len(sorted), of)
+	return fmt.Sprintf("median %.0f records/s (%.0f to %.0f, %d %s)", medianOf(sorted), sorted[0], sorted[len(sorted)-1], len(sorted), of)
 }
 
 func offOr(o CapacityOptions) string {

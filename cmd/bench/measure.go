@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -36,7 +37,7 @@ func (c *cli) reportCommand() *cobra.Command {
 	mustComplete(cmd, "format", reportFormats)
 	mustComplete(cmd, "figures", reportFigures)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := firstError(oneOf(cmd, "format", o.Format, reportFormats), oneOf(cmd, "figures", o.Figures, reportFigures)); err != nil {
+		if err := cmp.Or(oneOf(cmd, "format", o.Format, reportFormats), oneOf(cmd, "figures", o.Figures, reportFigures)); err != nil {
 			return err
 		}
 		info, err := os.Stat(args[0])

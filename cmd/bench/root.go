@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -184,9 +183,6 @@ func oneOf(cmd *cobra.Command, flag, value string, list []string) error {
 	}
 	return &usageError{err: fmt.Errorf("--%s %q is not known; use one of %s", flag, value, strings.Join(list, ", ")), help: cmd.CommandPath()}
 }
-
-// firstError returns the first error there is: of several wrong flags one is told.
-func firstError(errs ...error) error { return cmp.Or(errs...) }
 
 func mustComplete(cmd *cobra.Command, flag string, values []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

@@ -197,11 +197,16 @@ func (m *capacityRun) wait(ctx context.Context, phase string, at time.Duration) 
 	m.o.Progress.Update(progress.Event{Suite: "capacity", Trial: 1, Trials: 1, Cell: "count", Repetition: 1, Phase: phase})
 	timer := time.NewTimer(at - m.now())
 	defer timer.Stop()
+	return until(ctx, m.h, timer.C)
+}
+
+// until waits for something to come while the job runs.
+func until[T any](ctx context.Context, h *host.Harness, come <-chan T) error {
 	select {
-	case <-timer.C:
+	case <-come:
 		return nil
-	case <-m.h.Done():
-		return orErr(m.h.Err(), "the job ended before its time")
+	case <-h.Done():
+		return orErr(h.Err(), "the job ended before its time")
 	case <-ctx.Done():
 		return ctx.Err()
 	}

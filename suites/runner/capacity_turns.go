@@ -55,16 +55,7 @@ func (m *capacityRun) alternate(ctx context.Context) error {
 }
 
 // nextCheckpoint waits for a checkpoint to begin.
-func (m *capacityRun) nextCheckpoint(ctx context.Context) error {
-	select {
-	case <-m.begun:
-		return nil
-	case <-m.h.Done():
-		return orErr(m.h.Err(), "the job ended before its time")
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (m *capacityRun) nextCheckpoint(ctx context.Context) error { return until(ctx, m.h, m.begun) }
 
 // since returns the rate of answers in records/s and the processor time of each.
 func (c capacityMark) since(before capacityMark) (perS float64, cpu time.Duration) {
