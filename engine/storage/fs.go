@@ -92,26 +92,19 @@ func (OS) ReadDir(path string) ([]string, error) {
 func (OS) Link(from, to string) error { return os.Link(from, to) }
 
 // SyncFile implements Linker.
-func (OS) SyncFile(name string) error {
-	f, err := os.Open(name)
+func (OS) SyncFile(name string) error { return syncByName(name) }
+
+// SyncDir implements FS.
+func (OS) SyncDir(path string) error { return syncByName(filepath.Clean(path)) }
+
+// syncByName makes durable what a file or a directory holds.
+func syncByName(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	err = f.Sync()
 	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
-}
-
-// SyncDir implements FS.
-func (OS) SyncDir(path string) error {
-	d, err := os.Open(filepath.Clean(path))
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
 		err = closeErr
 	}
 	return err

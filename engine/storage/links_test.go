@@ -61,15 +61,7 @@ func TestLinksComeBackInOrder(t *testing.T) {
 }
 
 func TestDamagedLinkMakesACheckpointUnusable(t *testing.T) {
-	for name, hurt := range map[string]func(m *MemFS, file string){
-		"flipped": func(m *MemFS, file string) { damage(t, m, file, func(b []byte) []byte { b[len(b)/2] ^= 1; return b }) },
-		"cut":     func(m *MemFS, file string) { damage(t, m, file, func(b []byte) []byte { return b[:len(b)/2] }) },
-		"missing": func(m *MemFS, file string) {
-			if err := m.Remove(file); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
+	for name, hurt := range hurts(t) {
 		t.Run(name, func(t *testing.T) {
 			m := NewMemFS()
 			s := open(t, m, "/data")

@@ -225,6 +225,19 @@ func damage(t *testing.T, m *MemFS, name string, change func([]byte) []byte) {
 	}
 }
 
+// hurts returns the ways in which a file is damaged that a checkpoint needs besides its own.
+func hurts(t *testing.T) map[string]func(m *MemFS, file string) {
+	return map[string]func(m *MemFS, file string){
+		"flipped": func(m *MemFS, file string) { damage(t, m, file, func(b []byte) []byte { b[len(b)/2] ^= 1; return b }) },
+		"cut":     func(m *MemFS, file string) { damage(t, m, file, func(b []byte) []byte { return b[:len(b)/2] }) },
+		"missing": func(m *MemFS, file string) {
+			if err := m.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
 // Case 17: the newest of three completed checkpoints is damaged.
 func TestNewestIsDamaged(t *testing.T) {
 	for _, d := range damages {

@@ -274,15 +274,7 @@ func TestTablesAreWrittenOnceAndSwept(t *testing.T) {
 
 // TestDamagedTable: the newest checkpoint that does not name it is used.
 func TestDamagedTable(t *testing.T) {
-	for name, hurt := range map[string]func(m *MemFS, file string){
-		"flipped": func(m *MemFS, file string) { damage(t, m, file, func(b []byte) []byte { b[len(b)/2] ^= 1; return b }) },
-		"cut":     func(m *MemFS, file string) { damage(t, m, file, func(b []byte) []byte { return b[:len(b)/2] }) },
-		"missing": func(m *MemFS, file string) {
-			if err := m.Remove(file); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
+	for name, hurt := range hurts(t) {
 		m := NewMemFS()
 		s := open(t, m, "/data")
 		h := newShelf(m, s, rand.New(rand.NewPCG(1, 1)))
