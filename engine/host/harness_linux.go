@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -27,8 +28,9 @@ type Harness struct {
 	e        coord.Effects
 	children *children
 	vault    *vault
-	stateDir string // of workers; empty: none
-	spillDir string // likewise
+	stateDir string         // of workers; empty: none
+	spillDir string         // likewise
+	cleaning sync.WaitGroup // goroutines that remove what a worker has spilled
 	stores   storesInUse
 
 	addrs    map[int]string // of the nodes that are there
@@ -60,7 +62,7 @@ const (
 
 // Start begins a run: it returns when workers are being started; what happens then shows in OnTrace, Done and Err.
 // Close must be called in the end.
-func Start(cfg Config) (*Harness, error) {
+func Start(cfg Config) (_ *Harness, err error) {
 	cfg.fill()
 	h := &Harness{cfg: cfg, addrs: map[int]string{}, answers: map[uint64]chan WorkerMetrics{}, token: rand.Text(),
 		over: make(chan struct{}), gone: make(chan struct{})}
@@ -70,7 +72,11 @@ func Start(cfg Config) (*Harness, error) {
 	for s, n := range cfg.Bounds {
 		h.edge.Bound(s, n)
 	}
-	var err error
+	defer func() {
+		if err != nil {
+			h.abandon()
+		}
+	}()
 	if h.co, err = coord.New(cfg.Job, h.edge, cfg.Spares, h.clock); err != nil {
 		return nil, err
 	}
@@ -84,7 +90,6 @@ func Start(cfg Config) (*Harness, error) {
 		return nil, err
 	}
 	if h.spillDir, err = newSpillDir(&cfg); err != nil {
-		h.removeDirs()
 		return nil, err
 	}
 	h.pace.init(h)
@@ -92,16 +97,22 @@ func Start(cfg Config) (*Harness, error) {
 		return nil, err
 	}
 	if h.children, err = newChildren(&cfg); err != nil {
-		closeStores(h.stores.stores)
 		return nil, err
 	}
 	if h.fab, err = newFabric(task.Harness, h.token, cfg.Listen, h.clock, h, h.edge.Pool()); err != nil {
-		closeStores(h.stores.stores)
-		h.children.close()
 		return nil, err
 	}
 	go h.run()
 	return h, nil
+}
+
+// abandon gives back what a start that failed has taken so far.
+func (h *Harness) abandon() {
+	closeStores(h.stores.stores)
+	if h.children != nil {
+		h.children.close()
+	}
+	h.removeDirs()
 }
 
 // Now returns the time since the run's start on the clock of all its processes.
@@ -240,6 +251,7 @@ func (h *Harness) run() {
 		h.children.wait(profilePatience)
 	}
 	h.children.close()
+	h.cleaning.Wait()
 	h.removeDirs()
 	h.vault.wait()
 	h.fab.close()
@@ -367,7 +379,7 @@ func (h *Harness) fail(err error) {
 
 func (h *Harness) exited(node int, why string) {
 	if h.spillDir != "" {
-		go func() { _ = os.RemoveAll(spillDir(h.spillDir, node)) }() // nobody reads it any more
+		h.cleaning.Go(func() { _ = os.RemoveAll(spillDir(h.spillDir, node)) }) // nobody reads it any more
 	}
 	if _, known := h.addrs[node]; !known && h.early >= 0 {
 		if h.early++; h.early >= earlyEnds {

@@ -81,3 +81,17 @@ func TestSpillFolder(t *testing.T) {
 		t.Error("a missing folder is accepted")
 	}
 }
+
+// TestAFailedStartLeavesNoFolder says that what a start has made is gone when it fails later on.
+func TestAFailedStartLeavesNoFolder(t *testing.T) {
+	dir := t.TempDir()
+	job := countJob("failed", "", false)
+	job.SpillBytes = 1 << 20
+	if h, err := Start(Config{Job: job, Feed: uniformFeed{keys: 1}, SpillDir: dir, Listen: "nowhere:-1"}); err == nil {
+		_ = h.Close()
+		t.Fatal("started on an address that is none")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
