@@ -5,6 +5,7 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,11 +86,16 @@ func TestSpillFolder(t *testing.T) {
 // TestAFailedStartLeavesNoFolder says that what a start has made is gone when it fails later on.
 func TestAFailedStartLeavesNoFolder(t *testing.T) {
 	dir := t.TempDir()
-	job := countJob("failed", "", false)
+	job := countJob("failed", "upstream", false)
+	job.Operators[1].Recovery = core.RecoveryPassive
 	job.SpillBytes = 1 << 20
-	if h, err := Start(Config{Job: job, Feed: uniformFeed{keys: 1}, SpillDir: dir, Listen: "nowhere:-1"}); err == nil {
+	h, err := Start(Config{Job: job, Feed: uniformFeed{keys: 1}, SpillDir: dir, Listen: "nowhere:-1"})
+	if err == nil {
 		_ = h.Close()
 		t.Fatal("started on an address that is none")
+	}
+	if !strings.Contains(err.Error(), "nowhere") {
+		t.Fatalf("failed for another reason: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left are %v, %v", left, err)
