@@ -22,13 +22,17 @@ type tableWrite struct {
 	bytes  int64 // of tables that were not there before
 }
 
-// writeTables brings the tables of a snapshot into storage, those that are not there yet; nil for a snapshot of chunks.
+// writeTables brings the tables of a snapshot into storage, those that are not there yet; nil for a snapshot of chunks, as also one
+// is of which there are no tables.
 func writeTables(s *storage.Store, req *task.SnapshotRequest) (*tableWrite, error) {
 	snap, ok := req.State.(state.TableSnapshot)
 	if !ok {
 		return nil, nil
 	}
 	form, files, err := snap.Tables()
+	if errors.Is(err, state.ErrMixed) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -243,3 +243,42 @@ func TestTablesAreLinked(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// mixedSnapshot is a snapshot of which there are no tables.
+type mixedSnapshot struct{ state.Snapshot }
+
+func (mixedSnapshot) Tables() ([]byte, []state.Table, error) {
+	return nil, nil, fmt.Errorf("tables of a cut: %w", state.ErrMixed)
+}
+
+func (mixedSnapshot) Write([]state.Table, func(state.Table) (any, error)) error {
+	panic("there is nothing to write")
+}
+
+// TestWithoutTablesTheStateIsWrittenWhole says that a checkpoint does not fail because no set of tables holds just the snapshot.
+func TestWithoutTablesTheStateIsWrittenWhole(t *testing.T) {
+	s, err := storage.New(storage.NewMemFS(), "disk", "mixed", storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob := state.NewBlob(testGroups)
+	for key := range uint64(100) {
+		blob.Put(uint32(key%testGroups), key, fmt.Append(nil, "value", key))
+	}
+	snap := blob.Cut(all())
+	file, _, err := WriteSnapshot(s, &task.SnapshotRequest{Task: 3, Checkpoint: 1, State: mixedSnapshot{snap}})
+	snap.Release()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Complete(s, &coord.Complete{Checkpoint: 1, Files: [][]byte{file}}); err != nil {
+		t.Fatal(err)
+	}
+	got := state.NewBlob(testGroups)
+	if err := LoadState(s, &task.LoadRequest{Task: 3, Checkpoint: 1, From: []int{3}, Want: []bool{true, true, true, true, true}, Into: got}); err != nil {
+		t.Fatal(err)
+	}
+	if prints(got) != prints(blob) {
+		t.Errorf("%x is restored, want %x", prints(got), prints(blob))
+	}
+}

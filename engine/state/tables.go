@@ -1,6 +1,12 @@
 package state
 
-import "io"
+import (
+	"errors"
+	"io"
+)
+
+// ErrMixed says that no set of files holds just what a snapshot is of; it can be read in chunks all the same.
+var ErrMixed = errors.New("a table holds what was written before the cut and behind it")
 
 // Tabled is state on disk that a checkpoint can hold as the immutable files that it consists of, so that those which an
 // earlier checkpoint has already need not be written again. It is an optional interface of Paged.
@@ -18,7 +24,8 @@ type Tabled interface {
 type TableSnapshot interface {
 	Snapshot
 	// Tables waits until files hold all of the snapshot, and returns them and the description that belongs to them. The files
-	// stay until the snapshot is released. One goroutine calls it, not the owner.
+	// stay until the snapshot is released. An error matches ErrMixed when there is no such set of files. One goroutine calls it,
+	// not the owner.
 	Tables() (form []byte, files []Table, err error)
 	// Write calls put for the files one after the other, and remembers what it returns as what is known of the file. No other
 	// snapshot of the same state is written meanwhile.

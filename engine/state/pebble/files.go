@@ -12,13 +12,12 @@ import (
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
+
+	"github.com/weir-bench/weir/engine/state"
 )
 
-// Why a cut never becomes a set of tables.
-var (
-	errClosed = errors.New("the state was closed")
-	errMixed  = errors.New("a table holds what was written before the cut and behind it")
-)
+// errClosed says why a cut never becomes a set of tables; state.ErrMixed is the other reason.
+var errClosed = errors.New("the state was closed")
 
 // files knows which tables a store consists of, and keeps those that a cut needs. It is the file system that Pebble works
 // on, as a table that Pebble removes may have to stay, and hears of what Pebble does, in the order in which it happens: it is
@@ -100,7 +99,7 @@ func (f *files) flushEnd(info pebble.FlushInfo) {
 		c := f.cuts[0]
 		f.cuts = f.cuts[1:]
 		if c.seq < newest {
-			c.fail(errMixed)
+			c.fail(state.ErrMixed)
 			continue
 		}
 		c.done, c.begun = true, true
